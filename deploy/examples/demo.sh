@@ -29,5 +29,14 @@ echo
 echo "== how many of each, as recorded (the shop's own counts are above)"
 grep -o 'shop:[a-z_]*' "$events" | sort | uniq -c
 
+if [[ $(uname -m) == x86_64 ]]; then
+  examples=$install/share/weft/examples
+  echo
+  echo "== weft record -f mylib-trace.yaml -- sample_app 1000: functions of a library that knows no tracing"
+  "$weft" record -f "$examples/mylib-trace.yaml" -o "$trace-mylib" -- "$examples/sample_app" 1000
+  "$weft" view "$trace-mylib" >"$events"
+  sed -n '397,400p' "$events"
+fi
+
 echo
 echo "The trace is CTF, in $trace; try: babeltrace2 $trace"

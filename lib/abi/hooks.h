@@ -41,8 +41,8 @@
 
 #define WEFT_HOOK_AREAS 2u /* beside the program, and among the libraries */
 #define WEFT_HOOK_CODE_BYTES (512u * 1024u)
-#define WEFT_HOOK_DATA_BYTES (4u * 1024u * 1024u)
-#define WEFT_HOOK_THUNK_BYTES 128u /* room for one thunk */
+#define WEFT_HOOK_DATA_BYTES (3u * 1024u * 1024u) /* with the code, it fits below 4 MiB */
+#define WEFT_HOOK_THUNK_BYTES 128u /* of a thunk, at most; the next one begins at 16 bytes */
 #define WEFT_HOOK_JUMP_BYTES 5u
 #define WEFT_HOOK_MAX_VALUES 16u
 #define WEFT_HOOK_NAME_PREFIX "function:" /* of events: function:NAME_entry, function:NAME_exit */

@@ -50,9 +50,7 @@ struct Decoded {
 
 class Decoder {
  public:
-  Decoder() {
-    ZydisDecoderInit(&decoder_, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-  }
+  Decoder() { ZydisDecoderInit(&decoder_, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64); }
   bool Decode(Bytes code, size_t at, Decoded& out) const {
     return at < code.size() &&
            ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder_, code.data() + at, code.size() - at,
@@ -94,11 +92,11 @@ Status CheckMovable(const Decoded& d, uint64_t at, uint64_t address, bool last) 
   }
   if (d.is_relative_branch()) {
     const ZydisMnemonic m = d.instruction.mnemonic;
-    const bool known = d.category() == ZYDIS_CATEGORY_UNCOND_BR ||
-                       (m >= ZYDIS_MNEMONIC_JB && m <= ZYDIS_MNEMONIC_JZ &&
-                        m != ZYDIS_MNEMONIC_JCXZ && m != ZYDIS_MNEMONIC_JECXZ &&
-                        m != ZYDIS_MNEMONIC_JRCXZ && m != ZYDIS_MNEMONIC_JKNZD &&
-                        m != ZYDIS_MNEMONIC_JKZD);
+    const bool known =
+        d.category() == ZYDIS_CATEGORY_UNCOND_BR ||
+        (m >= ZYDIS_MNEMONIC_JB && m <= ZYDIS_MNEMONIC_JZ && m != ZYDIS_MNEMONIC_JCXZ &&
+         m != ZYDIS_MNEMONIC_JECXZ && m != ZYDIS_MNEMONIC_JRCXZ && m != ZYDIS_MNEMONIC_JKNZD &&
+         m != ZYDIS_MNEMONIC_JKZD);
     if (!known || d.instruction.mnemonic == ZYDIS_MNEMONIC_XBEGIN)
       return Refuse("a branch in its first bytes has no longer form");
     if (d.target(at) == address || IsInside(d.target(at), address))
@@ -204,8 +202,8 @@ Status Move(const Decoded& d, Bytes code, uint64_t at, Writer& writer) {
   }
   writer.PutBytes(code.first(d.instruction.length));
   if (!d.is_rip_relative()) return {};
-  const int64_t moved = static_cast<int64_t>(at) - static_cast<int64_t>(writer.here() -
-                                                                        d.instruction.length);
+  const int64_t moved =
+      static_cast<int64_t>(at) - static_cast<int64_t>(writer.here() - d.instruction.length);
   const int64_t distance = d.memory()->disp.value + moved;
   if (!FitsRelative(distance) || d.instruction.raw.disp.size != 32)
     return Refuse("what it refers to is farther than 2 GiB");

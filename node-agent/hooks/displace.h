@@ -21,7 +21,7 @@ namespace weft::hooks {
 // Reads memory of the process; false: there is none.
 using ReadMemory = std::function<bool(uint64_t address, void* to, size_t size)>;
 
-// kUnsupported, with the reason: the function's entry cannot be hooked. `code`: all of the function,
+// kUnsupported, with the reason: the function's entry cannot be hooked. `code`: the whole function,
 // which lies at `address`.
 Status CheckEntry(uint64_t address, Bytes code, const ReadMemory& read);
 

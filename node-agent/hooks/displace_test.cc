@@ -41,7 +41,7 @@ class Place {
 
 uint64_t CallCode(const uint8_t* code, uint64_t a, uint64_t b) {
   return reinterpret_cast<uint64_t (*)(uint64_t, uint64_t)>(reinterpret_cast<uintptr_t>(code))(a,
-                                                                                              b);
+                                                                                               b);
 }
 
 struct Sample {
@@ -54,13 +54,14 @@ const Sample kSamples[] = {
     {"PushAndFrame", {0x55, 0x48, 0x89, 0xe5, 0x48, 0x8d, 0x04, 0x37, 0x5d, 0xc3}},
     {"EndbrThenAdd", {0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x8d, 0x04, 0x77, 0xc3}},
     // mov rax, [rip + 4]; add rax, rdi; ret; data
-    {"LoadsRelative", {0x48, 0x8b, 0x05, 0x04, 0, 0, 0, 0x48, 0x01, 0xf8, 0xc3, 1, 2, 3, 4, 5, 6, 7, 8}},
+    {"LoadsRelative",
+     {0x48, 0x8b, 0x05, 0x04, 0, 0, 0, 0x48, 0x01, 0xf8, 0xc3, 1, 2, 3, 4, 5, 6, 7, 8}},
     // lea rax, [rip + 3]; add rax, rsi; sub rax, [rip - 7 ...]: the address itself cancels out
-    {"TakesAddress",
-     {0x48, 0x8d, 0x05, 0x10, 0, 0, 0, 0x48, 0x8d, 0x0d, 0x0c, 0, 0, 0, 0x48, 0x29, 0xc8, 0x48, 0x01, 0xf0,
-      0xc3, 0x90, 0x90, 0x90}},
+    {"TakesAddress", {0x48, 0x8d, 0x05, 0x10, 0,    0,    0,    0x48, 0x8d, 0x0d, 0x0c, 0,
+                      0,    0,    0x48, 0x29, 0xc8, 0x48, 0x01, 0xf0, 0xc3, 0x90, 0x90, 0x90}},
     // test rdi, rdi; je +3; lea eax, [rdi+1]; ret ... short branch in the first bytes
-    {"ShortBranch", {0x48, 0x85, 0xff, 0x74, 0x05, 0x48, 0x8d, 0x47, 0x07, 0xc3, 0x48, 0x89, 0xf0, 0xc3}},
+    {"ShortBranch",
+     {0x48, 0x85, 0xff, 0x74, 0x05, 0x48, 0x8d, 0x47, 0x07, 0xc3, 0x48, 0x89, 0xf0, 0xc3}},
     // cmp rdi, rsi; jb near
     {"LongBranch",
      {0x48, 0x39, 0xf7, 0x0f, 0x82, 0x04, 0, 0, 0, 0x48, 0x89, 0xf8, 0xc3, 0x48, 0x89, 0xf0, 0xc3}},
@@ -74,8 +75,8 @@ const Sample kSamples[] = {
     {"ComparesRelative",
      {0x39, 0x3d, 0x07, 0, 0, 0, 0x0f, 0x94, 0xc0, 0x0f, 0xb6, 0xc0, 0xc3, 3, 0, 0, 0}},
     // mov dword [rip+10], imm32 ; mov eax,[rip+..]; ret: displacement followed by an immediate
-    {"StoresRelative",
-     {0xc7, 0x05, 0x07, 0, 0, 0, 0x44, 0x33, 0x22, 0x11, 0x8b, 0x05, 0x01, 0, 0, 0, 0xc3, 0, 0, 0, 0}},
+    {"StoresRelative", {0xc7, 0x05, 0x07, 0, 0, 0,    0x44, 0x33, 0x22, 0x11, 0x8b,
+                        0x05, 0x01, 0,    0, 0, 0xc3, 0,    0,    0,    0}},
 };
 
 class Moves : public testing::TestWithParam<Sample> {};
@@ -110,7 +111,8 @@ TEST_P(Moves, DoesWhatTheFunctionDoes) {
 INSTANTIATE_TEST_SUITE_P(Samples, Moves, testing::ValuesIn(kSamples),
                          [](const auto& info) { return std::string(info.param.name); });
 
-std::string WhyNot(const Code& code, uint64_t address = kAny, const ReadMemory& read = ReadNothing) {
+std::string WhyNot(const Code& code, uint64_t address = kAny,
+                   const ReadMemory& read = ReadNothing) {
   if (const Status checked = CheckEntry(address, code, read); !checked)
     return checked.error().message;
   const auto moved = Displace(address, code, address + kFar);
@@ -161,8 +163,8 @@ TEST(Refuses, WhatCannotBeMoved) {
   EXPECT_NE(WhyNot({0xe8, 0, 0, 0, 0, 0xc3}).find("calls"), std::string::npos);
   EXPECT_NE(WhyNot({0x0f, 0x05, 0x90, 0x90, 0x90, 0xc3}).find("system call"), std::string::npos);
   EXPECT_NE(WhyNot({0xe3, 0x04, 0x90, 0x90, 0x90, 0x90, 0xc3}).find("longer form"),
-            std::string::npos);                                             // jrcxz
-  EXPECT_NE(WhyNot({0xe2, 0x04, 0x90, 0x90, 0x90, 0x90, 0xc3}), "");        // loop
+            std::string::npos);                                       // jrcxz
+  EXPECT_NE(WhyNot({0xe2, 0x04, 0x90, 0x90, 0x90, 0x90, 0xc3}), "");  // loop
   EXPECT_NE(WhyNot({0x06, 0x06, 0x06, 0x06, 0x06, 0x06}).find("instructions"), std::string::npos);
 }
 

@@ -36,9 +36,7 @@ uint8_t SizeOf(ValueType type) {
   return 0;
 }
 
-bool IsFloating(ValueType type) {
-  return type == ValueType::kFloat || type == ValueType::kDouble;
-}
+bool IsFloating(ValueType type) { return type == ValueType::kFloat || type == ValueType::kDouble; }
 
 bool IsSigned(ValueType type) {
   return type == ValueType::kInt8 || type == ValueType::kInt16 || type == ValueType::kInt32 ||
@@ -68,8 +66,9 @@ Result<EventLayout> LayOut(const api::FunctionRule& rule) {
   uint8_t general = 0, floating = 0, on_stack = 0;
   const auto refuse_string = [](const std::string& what) {
     return Fail(ErrorCode::kUnsupported,
-                what + ": strings of functions are not recorded yet; give type pointer, or use "
-                       "spec.kernel.userProbes");
+                what +
+                    ": strings of functions are not recorded yet; give type pointer, or use "
+                    "spec.kernel.userProbes");
   };
   if (rule.args.size() > WEFT_HOOK_MAX_VALUES)
     return Fail(ErrorCode::kUnsupported,
@@ -78,18 +77,18 @@ Result<EventLayout> LayOut(const api::FunctionRule& rule) {
   for (const api::FunctionArg& arg : rule.args) {
     if (arg.type == ValueType::kString) return refuse_string("argument \"" + arg.name + "\"");
     weft_hook_value value{.size = SizeOf(arg.type)};
-    const bool in_register = IsFloating(arg.type) ? floating < kFloatingRegisters
-                                                  : general < kGeneralRegisters;
-    value.source = !in_register             ? WEFT_HOOK_STACK
+    const bool in_register =
+        IsFloating(arg.type) ? floating < kFloatingRegisters : general < kGeneralRegisters;
+    value.source = !in_register           ? WEFT_HOOK_STACK
                    : IsFloating(arg.type) ? WEFT_HOOK_FLOATING
-                                            : WEFT_HOOK_GENERAL;
+                                          : WEFT_HOOK_GENERAL;
     value.index = !in_register ? on_stack++ : IsFloating(arg.type) ? floating++ : general++;
     layout.values.push_back(value);
   }
   if (rule.returns) {
     if (*rule.returns == ValueType::kString) return refuse_string("returns");
-    layout.result = {.source = static_cast<uint8_t>(
-                         IsFloating(*rule.returns) ? WEFT_HOOK_FLOATING : WEFT_HOOK_RESULT),
+    layout.result = {.source = static_cast<uint8_t>(IsFloating(*rule.returns) ? WEFT_HOOK_FLOATING
+                                                                              : WEFT_HOOK_RESULT),
                      .size = SizeOf(*rule.returns)};
   }
   return layout;
@@ -103,7 +102,8 @@ Result<std::vector<uint8_t>> Describe(const api::FunctionRule& rule, const std::
                                       Moment moment, weft_event& event) {
   std::vector<weft_runtime_field> fields;
   if (moment == Moment::kEntry) {
-    for (const api::FunctionArg& arg : rule.args) fields.push_back(Field(arg.name.c_str(), arg.type));
+    for (const api::FunctionArg& arg : rule.args)
+      fields.push_back(Field(arg.name.c_str(), arg.type));
   } else if (rule.returns) {
     fields.push_back(Field("ret", *rule.returns));
   }

@@ -19,8 +19,8 @@ struct EventLayout {
   weft_hook_value result{};
 };
 
-// Returns where the values of a rule are. kUnsupported: a type that is not recorded yet, or too many
-// arguments; the message says which, and what to do.
+// Returns where the values of a rule are. kUnsupported: a type that is not recorded yet, or too
+// many arguments; the message says which, and what to do.
 Result<EventLayout> LayOut(const api::FunctionRule& rule);
 
 enum class Moment : uint8_t { kEntry, kExit };
@@ -28,8 +28,8 @@ enum class Moment : uint8_t { kEntry, kExit };
 // Returns the name of a function's event.
 std::string EventName(const std::string& function, Moment moment);
 
-// Returns the description of an event (lib/abi/event.h), and fills in what depends on it in `event`.
-// kInvalid: the names make no description.
+// Returns the description of an event (lib/abi/event.h), and fills in what depends on it in
+// `event`. kInvalid: the names make no description.
 Result<std::vector<uint8_t>> Describe(const api::FunctionRule& rule, const std::string& function,
                                       Moment moment, weft_event& event);
 

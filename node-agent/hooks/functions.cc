@@ -22,16 +22,24 @@ namespace weft::hooks {
 namespace {
 
 // These run before there is a stack frame to return to, or not as functions.
-constexpr std::string_view kNever[] = {"_start", "__start", "_init", "_fini", "_dl_start",
-                                       "__libc_start_main", "__libc_start_call_main"};
+constexpr std::string_view kNever[] = {"_start",
+                                       "__start",
+                                       "_init",
+                                       "_fini",
+                                       "_dl_start",
+                                       "__libc_start_main",
+                                       "__libc_start_call_main"};
 // They return twice, on another stack, or never; or they ask who called them.
 constexpr std::string_view kNoExit[] = {
-    "setjmp",      "_setjmp",     "__setjmp",     "sigsetjmp",   "__sigsetjmp",  "longjmp",
-    "_longjmp",    "siglongjmp",  "vfork",        "__vfork",     "clone",        "__clone",
-    "clone3",      "__clone3",    "getcontext",   "setcontext",  "swapcontext",  "makecontext",
-    "__getcontext", "savectx",    "dlopen",       "dlsym",       "dlvsym",       "dlmopen",
-    "dlerror",     "__cxa_throw", "__cxa_rethrow", "exit",       "_exit",        "pthread_exit",
-    "abort",       "__builtin_return_address", "mcount", "_mcount", "__fentry__"};
+    "setjmp",      "_setjmp",      "__setjmp",      "sigsetjmp",
+    "__sigsetjmp", "longjmp",      "_longjmp",      "siglongjmp",
+    "vfork",       "__vfork",      "clone",         "__clone",
+    "clone3",      "__clone3",     "getcontext",    "setcontext",
+    "swapcontext", "makecontext",  "__getcontext",  "savectx",
+    "dlopen",      "dlsym",        "dlvsym",        "dlmopen",
+    "dlerror",     "__cxa_throw",  "__cxa_rethrow", "exit",
+    "_exit",       "pthread_exit", "abort",         "__builtin_return_address",
+    "mcount",      "_mcount",      "__fentry__"};
 
 // The longest part of a pattern that a mangled name must contain to be meant.
 std::string LongestWord(const std::string& pattern) {

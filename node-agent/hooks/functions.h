@@ -21,19 +21,19 @@ struct HookRule {
   bool operator==(const HookRule&) const = default;
 };
 
-// Does a pattern of a rule (name or exclude) mean this symbol? By the symbol itself, by its C++ name
-// or by that without arguments. Writes the name of these that it matches: the event gets it, so that
-// the rule's pattern matches the event, too.
+// Does a pattern of a rule (name or exclude) match this symbol: the symbol itself, its C++ name, or
+// its C++ name without arguments? Writes the name that it matches: the event gets this name, so
+// that the rule's pattern matches the event, too.
 bool MeansFunction(const std::string& pattern, const std::string& symbol, std::string& event_name);
 
 struct Function {
-  std::string name;    // of its events
+  std::string name;  // of its events
   std::string symbol;
   uint64_t value = 0;  // address in the file's own numbering
   uint64_t size = 0;
-  size_t rule = 0;  // index of the first rule that means it
-  std::string why_not;       // why it cannot be hooked at all; "": as far as the file tells, it can
-  std::string why_no_exit;   // why its exit cannot be recorded
+  size_t rule = 0;          // index of the first rule that means it
+  std::string why_not;      // why it cannot be hooked at all; "": as far as the file tells, it can
+  std::string why_no_exit;  // why its exit cannot be recorded
 };
 
 struct FunctionFile {

@@ -42,7 +42,8 @@ using Names = std::vector<std::string>;
 
 TEST(Functions, AreFoundBySymbolAndByCppName) {
   EXPECT_EQ(NamesOf("hooks_test_c_function"), Names{"hooks_test_c_function"});
-  EXPECT_EQ(NamesOf("hooks_test::Overloaded"), (Names{"hooks_test::Overloaded", "hooks_test::Overloaded"}));
+  EXPECT_EQ(NamesOf("hooks_test::Overloaded"),
+            (Names{"hooks_test::Overloaded", "hooks_test::Overloaded"}));
   EXPECT_EQ(NamesOf("hooks_test::Overloaded(int)"), Names{"hooks_test::Overloaded(int)"});
   EXPECT_EQ(NamesOf("_ZN10hooks_test10OverloadedEd"), Names{"_ZN10hooks_test10OverloadedEd"});
   EXPECT_EQ(NamesOf("hooks_test::*", {"hooks_test::Overloaded(double)"}),
@@ -96,7 +97,8 @@ TEST(Layout, StringsAreRefused) {
 
 TEST(Ranges, LinesOfMapsAreParsed) {
   const auto range = ParseRange(
-      "7f0000001000-7f0000003000 r-xp 00002000 fe:01 1234                       /lib/a b.so (deleted)");
+      "7f0000001000-7f0000003000 r-xp 00002000 fe:01 1234                       /lib/a b.so "
+      "(deleted)");
   ASSERT_TRUE(range);
   EXPECT_EQ(range->begin, 0x7f0000001000u);
   EXPECT_EQ(range->end, 0x7f0000003000u);
@@ -105,14 +107,16 @@ TEST(Ranges, LinesOfMapsAreParsed) {
   EXPECT_EQ(range->inode, 1234u);
   EXPECT_EQ(range->path, "/lib/a b.so (deleted)");
   EXPECT_TRUE(ParseRange("1000-2000 rw-p 00000000 00:00 0"));
-  for (const char* line : {"", "1000", "2000-1000 rw-p 0 00:00 0", "1000-2000 rw 0 00:00 0", "x-y z"})
+  for (const char* line :
+       {"", "1000", "2000-1000 rw-p 0 00:00 0", "1000-2000 rw 0 00:00 0", "x-y z"})
     EXPECT_FALSE(ParseRange(line)) << line;
 }
 
 TEST(Objects, ArePutTogetherFromTheirMappings) {
   std::vector<MappedRange> ranges;
-  for (const char* line : {"1000-2000 r--p 00000000 fe:01 5 /lib/a.so", "2000-3000 r-xp 00000000 fe:01 5 /lib/a.so",
-                           "3000-4000 rw-p 00001000 fe:01 5 /lib/a.so", "9000-a000 r--p 00000000 fe:01 6 /lib/data"})
+  for (const char* line :
+       {"1000-2000 r--p 00000000 fe:01 5 /lib/a.so", "2000-3000 r-xp 00000000 fe:01 5 /lib/a.so",
+        "3000-4000 rw-p 00001000 fe:01 5 /lib/a.so", "9000-a000 r--p 00000000 fe:01 6 /lib/data"})
     ranges.push_back(*ParseRange(line));
   const auto objects = ObjectsOf(ranges);
   ASSERT_EQ(objects.size(), 1u);

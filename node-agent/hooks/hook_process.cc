@@ -2,10 +2,14 @@
 // See hook_process.h.
 #include "node-agent/hooks/hook_process.h"
 
+#include <linux/kcmp.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <thread>
@@ -47,11 +51,39 @@ bool HasShadowStack(int32_t pid) {
   return false;
 }
 
+std::set<int32_t> NumbersIn(const std::string& path) {
+  std::set<int32_t> numbers;
+  std::ifstream in(path);
+  for (int32_t number = 0; in >> number;) numbers.insert(number);
+  return numbers;
+}
+
+int32_t ParentOf(int32_t pid) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("PPid:")) return std::atoi(line.c_str() + 5);
+  return 0;
+}
+
+// Do two processes have one memory, as a vfork child and its parent do? kcmp(2). False also where
+// the kernel does not tell.
+bool ShareMemory(int32_t a, int32_t b) { return syscall(SYS_kcmp, a, b, KCMP_VM, 0UL, 0UL) == 0; }
+
+// Does a child of a thread of this process run on its memory? It is not stopped with it.
+bool HasChildOnItsMemory(int32_t pid) {
+  for (const int32_t tid : ThreadsOf(pid))
+    for (const int32_t child :
+         NumbersIn("/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/children"))
+      if (ShareMemory(pid, child)) return true;
+  return false;
+}
+
 Status Apply(const std::vector<Change>& changes, const std::vector<uint64_t>& entries,
              const ProcessMemory& memory, bool& again) {
   again = false;
   WEFT_ASSIGN(const StoppedProcess stopped, StoppedProcess::Stop(memory.pid()));
-  if (!entries.empty() && stopped.IsInside(entries, memory)) {
+  if (HasChildOnItsMemory(memory.pid()) ||
+      (!entries.empty() && stopped.IsInside(entries, memory))) {
     again = true;
     return {};
   }
@@ -82,8 +114,7 @@ Status ApplyStopped(const std::vector<Change>& changes, const ProcessMemory& mem
     std::this_thread::sleep_for(kStopPause);
   }
   return Fail(ErrorCode::kTimeout,
-              "a thread of process " + std::to_string(memory.pid()) +
-                  " stays in the first bytes of a function: nothing more of it is recorded");
+              "a thread stays in the first bytes of a function, or a child runs on its memory");
 }
 
 class Planner {
@@ -218,7 +249,8 @@ Result<FunctionFile> FunctionCache::Read(const ProcessMemory& memory, const Load
   const Key key(st.st_dev, st.st_ino, static_cast<uint64_t>(st.st_size),
                 st.st_mtim.tv_sec * 1'000'000'000 + st.st_mtim.tv_nsec);
   // The rules that are chosen depend on the name, which another name of the file may change.
-  if (const auto known = files_.find(key); known != files_.end() && known->second.name == object.name)
+  if (const auto known = files_.find(key);
+      known != files_.end() && known->second.name == object.name)
     return known->second;
   WEFT_ASSIGN(FunctionFile read, ReadFunctions(file.get(), rules, chosen));
   read.name = object.name;
@@ -228,12 +260,18 @@ Result<FunctionFile> FunctionCache::Read(const ProcessMemory& memory, const Load
 
 Status HookProcess(int32_t pid, const std::vector<HookRule>& rules, FunctionCache& cache,
                    HookReport& report) {
+  // Its parent is hooked, and stopped for that, itself.
+  if (ShareMemory(pid, ParentOf(pid))) return {};
   WEFT_ASSIGN(const std::vector<MappedRange> ranges, ReadRanges(pid));
   const std::vector<LoadedObject> objects = ObjectsOf(ranges);
   WEFT_ASSIGN(const ProcessMemory memory, ProcessMemory::Open(pid));
   WEFT_ASSIGN(HookTable table, HookTable::Open(memory, objects));
   Planner planner(memory, rules, cache, table, report);
   for (const LoadedObject& object : objects) planner.Plan(object);
+  if (uint8_t byte = 0; !memory.Read(objects.front().begin, &byte, 1)) {
+    report = {};  // it ended, or executed another program, meanwhile
+    return {};
+  }
   return ApplyStopped(planner.Changes(), memory);
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 #include <optional>
@@ -41,8 +42,8 @@ std::vector<int32_t> AllProcesses() {
 uint64_t NumberOf(const std::vector<LoadedObject>& objects) {
   std::string text;
   for (const LoadedObject& object : objects)
-    text += object.name + "\n" + std::to_string(object.begin) + " " +
-            std::to_string(object.inode) + "\n";
+    text += object.name + "\n" + std::to_string(object.begin) + " " + std::to_string(object.inode) +
+            "\n";
   return weft_fnv1a64(text.data(), text.size());
 }
 
@@ -198,17 +199,27 @@ void HookService::Hook(int32_t pid) {
 void HookService::Record(int32_t pid, const Status& status, const HookReport& report) {
   const std::lock_guard lock(mutex_);
   if (!status && !rules_.empty())
-    Note("process " + std::to_string(pid) + ": its functions are not recorded: " +
-         status.error().message);
+    Note("process " + std::to_string(pid) +
+         ": its functions are not recorded: " + status.error().message);
   if (number_ != wanted_number_) return;
   if (status)
     for (const auto& [rule, object, function] : report.hooked)
       hooked_[Quoted(rules_[rule])].emplace(function, object);
-  for (const RefusedFunction& refused : report.refused) {
-    const std::string what =
-        refused.function.empty() ? refused.object : refused.function + " of " + refused.object;
-    Note("Trace \"" + rules_[refused.rule].trace + "\": " +
-         (refused.exit_only ? "the exit of " : "") + what + " is not recorded: " + refused.why);
+  // One line for each reason.
+  std::map<std::array<std::string, 4>, std::vector<std::string>> reasons;
+  for (const RefusedFunction& refused : report.refused)
+    reasons[{rules_[refused.rule].trace, refused.exit_only ? "the exit of " : "", refused.object,
+             refused.why}]
+        .push_back(refused.function);
+  for (const auto& [reason, functions] : reasons) {
+    const auto& [trace, moment, object, why] = reason;
+    std::string what;
+    for (size_t i = 0; i < functions.size() && i < kNamedFunctions; ++i)
+      what += (i == 0 ? "" : ", ") + functions[i];
+    if (functions.size() > kNamedFunctions)
+      what += " and " + std::to_string(functions.size() - kNamedFunctions) + " others";
+    Note("Trace \"" + trace + "\": " + moment + what + (what.empty() ? "" : " of ") + object +
+         (functions.size() == 1 ? " is" : " are") + " not recorded: " + why);
   }
 }
 
@@ -220,8 +231,9 @@ void HookService::NoteUnknown(const std::vector<HookRule>& rules) {
   const std::lock_guard lock(mutex_);
   for (const HookRule& rule : rules)
     if (hooked_[Quoted(rule)].empty())
-      Note(Quoted(rule) + ": no function that it means was hooked in any process; see nm -C or "
-                              "nm -D for the names in a file");
+      Note(Quoted(rule) +
+           ": no function that it means was hooked in any process; see nm -C or "
+           "nm -D for the names in a file");
 }
 
 }  // namespace weft::hooks

@@ -18,8 +18,8 @@ namespace weft::hooks {
 namespace {
 
 // A thunk: push the hook's address; jump to the library; both by the words behind them.
-constexpr uint8_t kThunkHead[] = {0xff, 0x35, 10,   0,    0,    0,     // push 10(%rip)
-                                  0xff, 0x25, 12,   0,    0,    0,     // jmp *12(%rip)
+constexpr uint8_t kThunkHead[] = {0xff, 0x35, 10,   0,   0, 0,  // push 10(%rip)
+                                  0xff, 0x25, 12,   0,   0, 0,  // jmp *12(%rip)
                                   0xcc, 0xcc, 0xcc, 0xcc};
 constexpr size_t kResumeOffset = sizeof(kThunkHead) + 2 * sizeof(uint64_t);
 constexpr const char* kLibrary = "libweft.so";
@@ -56,8 +56,9 @@ uint64_t DigestOf(const NewHook& hook) {
   for (const api::FunctionArg& arg : hook.rule->args)
     text += "\1" + arg.name + "\2" + std::to_string(static_cast<int>(arg.type));
   // Another object may be loaded in the place of one that is gone.
-  text.append(reinterpret_cast<const char*>(hook.code.data()),
-              std::min<size_t>(hook.code.size(), WEFT_HOOK_JUMP_BYTES + ZYDIS_MAX_INSTRUCTION_LENGTH));
+  text.append(
+      reinterpret_cast<const char*>(hook.code.data()),
+      std::min<size_t>(hook.code.size(), WEFT_HOOK_JUMP_BYTES + ZYDIS_MAX_INSTRUCTION_LENGTH));
   if (hook.rule->returns) text += "\3" + std::to_string(static_cast<int>(*hook.rule->returns));
   return weft_fnv1a64(text.data(), text.size());
 }
@@ -66,8 +67,7 @@ Result<HookTable> HookTable::Open(const ProcessMemory& memory,
                                   const std::vector<LoadedObject>& objects) {
   const auto library = std::ranges::find_if(
       objects, [](const LoadedObject& object) { return object.name == kLibrary; });
-  if (library == objects.end())
-    return Fail(ErrorCode::kNotFound, "it has not loaded libweft.so");
+  if (library == objects.end()) return Fail(ErrorCode::kNotFound, "it has not loaded libweft.so");
   WEFT_ASSIGN(const UniqueFd file, memory.OpenObject(*library));
   const auto distance = FindDynamicSymbol(file.get(), WEFT_HOOKS_SYMBOL);
   if (!distance)
@@ -91,13 +91,13 @@ Result<HookTable> HookTable::Open(const ProcessMemory& memory,
 Status HookTable::Load(const weft_hook_area& place) {
   Area area{.place = place};
   if (!memory_->Read(place.data, &area.table, sizeof(area.table))) return Corrupt();
-  if (area.table.code_used > place.code_bytes || area.table.data_used > place.data_bytes)
+  if (area.table.code_used > place.code_bytes || area.table.code_used % 16 != 0 ||
+      area.table.data_used > place.data_bytes || area.table.data_used % 8 != 0)
     return Corrupt();
   size_t count = 0;
   for (uint64_t at = area.table.first; at != 0;) {
     weft_hook hook{};
-    if (++count > kMaxHooksOfTable ||
-        !IsWithin(at, sizeof(hook), place.data, place.data_bytes) ||
+    if (++count > kMaxHooksOfTable || !IsWithin(at, sizeof(hook), place.data, place.data_bytes) ||
         !memory_->Read(at, &hook, sizeof(hook)))
       return Corrupt();
     hooks_.insert_or_assign(hook.address, hook);
@@ -113,7 +113,8 @@ Result<weft_hook> HookTable::Add(const NewHook& hook) {
   for (Area& area : areas_) {
     auto added = AddTo(area, hook);
     if (added || added.error().code == ErrorCode::kIo) return added;
-    why = std::move(added.error());
+    // What keeps a function from being hooked says more than that another area is too far.
+    if (added.error().code != ErrorCode::kNotFound) why = std::move(added.error());
   }
   return std::unexpected(std::move(why));
 }
@@ -129,8 +130,9 @@ Result<weft_hook> HookTable::AddTo(Area& area, const NewHook& of) {
   hook.value_count = static_cast<uint32_t>(layout.values.size());
   std::ranges::copy(layout.values, hook.values);
   std::memcpy(hook.original, of.code.data(), WEFT_HOOK_JUMP_BYTES);
-  WEFT_ASSIGN(const std::vector<uint8_t> jump, JumpFrom(of.address, thunk));
-  std::ranges::copy(jump, hook.jump);
+  const auto jump = JumpFrom(of.address, thunk);
+  if (!jump) return Fail(ErrorCode::kNotFound, jump.error().message);
+  std::ranges::copy(*jump, hook.jump);
   std::vector<uint8_t> code(std::begin(kThunkHead), std::end(kThunkHead));
   Append(code, hook_at);
   Append(code, enter_);
@@ -163,10 +165,10 @@ Result<weft_hook> HookTable::AddTo(Area& area, const NewHook& of) {
   WEFT_TRY(memory_->Write(thunk, code));
   WEFT_TRY(memory_->Write(hook_at, bytes));
   weft_hook_table table = area.table;
-  table.code_used += WEFT_HOOK_THUNK_BYTES;
+  table.code_used += (code.size() + 15) & ~size_t{15};
   table.data_used = hook_at + bytes.size() - area.place.data;
-  // First that the room is used, then the hook in the chain: whoever goes on after a death between
-  // two of these writes does not use the room again.
+  // First that the room is used, then the hook in the chain: an agent that goes on after a death
+  // between two of these writes does not use the room again.
   table.last = hook_at;
   if (table.first == 0) {
     table.first = hook_at;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The areas of one process (lib/abi/hooks.h): which hooks they have, and room for more. What is read
-// is foreign. Thread-safety: one thread at a time.
+// The areas of one process (lib/abi/hooks.h): which hooks they have, and room for more. All that is
+// read is foreign. Thread-safety: one thread at a time.
 #ifndef WEFT_NODE_AGENT_HOOKS_HOOK_TABLE_H_
 #define WEFT_NODE_AGENT_HOOKS_HOOK_TABLE_H_
 
@@ -38,8 +38,8 @@ class HookTable {
   // All hooks, by address of the function: of several, the newest.
   [[nodiscard]] const std::map<uint64_t, weft_hook>& hooks() const { return hooks_; }
   // Writes a hook, its events and its thunk (A1, A2), and returns it. The function is not changed.
-  // kUnsupported: the function's first bytes cannot be moved; kLimit: there is no room; kIo: the
-  // memory cannot be written.
+  // kUnsupported: the function's first bytes cannot be moved; kLimit: there is no room in reach;
+  // kIo: the memory cannot be written.
   Result<weft_hook> Add(const NewHook& hook);
 
   // Is the hook's jump in its function? kUnsupported: neither is, nor the original bytes.

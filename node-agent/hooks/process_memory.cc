@@ -115,8 +115,8 @@ Result<ProcessMemory> ProcessMemory::Open(int32_t pid) {
 }
 
 bool ProcessMemory::Read(uint64_t address, void* to, size_t size) const {
-  return address <= INT64_MAX && pread(memory_.get(), to, size, static_cast<off_t>(address)) ==
-                                     static_cast<ssize_t>(size);
+  return address <= INT64_MAX &&
+         pread(memory_.get(), to, size, static_cast<off_t>(address)) == static_cast<ssize_t>(size);
 }
 
 Status ProcessMemory::Write(uint64_t address, Bytes bytes) const {
@@ -135,7 +135,8 @@ Result<UniqueFd> ProcessMemory::OpenObject(const LoadedObject& object) const {
                 static_cast<unsigned long long>(object.first.end));
   // The link leads to the file itself, but only privileged processes may follow it.
   UniqueFd fd(open(Proc(pid_, name.data()).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd) fd.reset(open(Proc(pid_, "root" + object.path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd)
+    fd.reset(open(Proc(pid_, "root" + object.path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat status{};
   if (!fd || fstat(fd.get(), &status) != 0) return FailErrno(object.path);
   if (!S_ISREG(status.st_mode) || status.st_ino != object.inode)

@@ -25,19 +25,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::chrono::microseconds kPoll{50};
 
-std::vector<int32_t> ThreadsOf(int32_t pid) {
-  std::vector<int32_t> threads;
-  DIR* dir = opendir(("/proc/" + std::to_string(pid) + "/task").c_str());
-  if (dir == nullptr) return threads;
-  while (const dirent* entry = readdir(dir)) {
-    int32_t tid = 0;
-    const char* end = entry->d_name + std::strlen(entry->d_name);
-    if (std::from_chars(entry->d_name, end, tid).ptr == end && tid > 0) threads.push_back(tid);
-  }
-  closedir(dir);
-  return threads;
-}
-
 // The letter of proc(5); '?': it is gone.
 char StateOf(int32_t pid, int32_t tid) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/stat");
@@ -74,6 +61,19 @@ bool IsSignalled(int32_t pid, int32_t tid) {
 
 }  // namespace
 
+std::vector<int32_t> ThreadsOf(int32_t pid) {
+  std::vector<int32_t> threads;
+  DIR* dir = opendir(("/proc/" + std::to_string(pid) + "/task").c_str());
+  if (dir == nullptr) return threads;
+  while (const dirent* entry = readdir(dir)) {
+    int32_t tid = 0;
+    const char* end = entry->d_name + std::strlen(entry->d_name);
+    if (std::from_chars(entry->d_name, end, tid).ptr == end && tid > 0) threads.push_back(tid);
+  }
+  closedir(dir);
+  return threads;
+}
+
 Result<StoppedProcess> StoppedProcess::Stop(int32_t pid) {
   StoppedProcess stopped;
   // A thread that is not stopped yet may start another one meanwhile.
@@ -93,8 +93,7 @@ Status StoppedProcess::StopNew(int32_t pid) {
     if (ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0) {
       if (errno == ESRCH || HasEnded(pid, tid)) continue;
       return Fail(ErrorCode::kPermission,
-                  "process " + std::to_string(pid) + " cannot be stopped (" +
-                      std::strerror(errno) +
+                  "process " + std::to_string(pid) + " cannot be stopped (" + std::strerror(errno) +
                       "): it is traced by another program, or the kernel forbids it");
     }
     threads_[tid];

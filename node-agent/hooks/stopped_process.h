@@ -27,6 +27,9 @@ void InThreadOfItsOwn(const Call& call) {
   ThreadWithoutSignals(call).join();
 }
 
+// Returns the thread ids of a process.
+std::vector<int32_t> ThreadsOf(int32_t pid);
+
 class StoppedProcess {
  public:
   // kPermission: another process traces it, or the kernel lets none do it; kTimeout: a thread does

@@ -34,8 +34,8 @@ struct pair {
 
 static _Atomic uint64_t counted;
 
-HOOKED int many_arguments(int8_t a, uint16_t b, int32_t c, int64_t d, uint64_t e, void* f, int32_t g,
-                          float x, double y, uint8_t h) {
+HOOKED int many_arguments(int8_t a, uint16_t b, int32_t c, int64_t d, uint64_t e, void* f,
+                          int32_t g, float x, double y, uint8_t h) {
   return a + b + c + (int)d + (int)e + (f != NULL) + g + (int)x + (int)y + h;
 }
 HOOKED double of_doubles(double a, double b) { return a * b; }
@@ -97,7 +97,8 @@ static void check(int good, const char* what) {
 // All functions of the list, once each, but recursive (4 calls).
 static void call_all(int i) {
   int x = 0;
-  check(many_arguments(-1, 2, 3, i, 5, &x, 7, 8.5F, 9.25, 10) == -1 + 2 + 3 + i + 5 + 1 + 7 + 8 + 9 + 10,
+  check(many_arguments(-1, 2, 3, i, 5, &x, 7, 8.5F, 9.25, 10) ==
+            -1 + 2 + 3 + i + 5 + 1 + 7 + 8 + 9 + 10,
         "many_arguments");
   check(of_doubles(i, 0.5) == i * 0.5, "of_doubles");
   check(of_floats((float)i) == (float)i / 2, "of_floats");
@@ -126,7 +127,8 @@ static void* call_to_limit(void* unused) {
 
 static void run_threads(void* (*function)(void*), int count) {
   pthread_t threads[16];
-  for (int i = 0; i < count; ++i) check(pthread_create(&threads[i], NULL, function, NULL) == 0, "thread");
+  for (int i = 0; i < count; ++i)
+    check(pthread_create(&threads[i], NULL, function, NULL) == 0, "thread");
   if (function == call_until_end) {
     sleep((unsigned)limit);
     ends = 1;
@@ -185,7 +187,7 @@ static void run_library(const char* path) {
   void* library = dlopen(path, RTLD_NOW);
   check(library != NULL, "dlopen");
   int64_t (*checksum)(const void*, uint64_t) =
-      (int64_t(*)(const void*, uint64_t))dlsym(library, "my_checksum");
+      (int64_t (*)(const void*, uint64_t))dlsym(library, "my_checksum");
   check(checksum != NULL, "dlsym");
   sleep(3);
   for (long i = 0; i < limit; ++i) check(checksum("\1\2", 2) == 3, "my_checksum");

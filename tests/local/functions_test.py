@@ -15,6 +15,7 @@ from tests.local.weft_local import BUILD, PATIENCE, WEFT, LocalTest
 
 PROGRAM = BUILD / "tests" / "local" / "local_functions"
 THROWS = BUILD / "tests" / "local" / "local_functions_throws"
+PYTHON = "/usr/bin/python3"
 MYLIB = BUILD / "examples" / "libmylib.so"
 ARGUMENTS = [("a", "int8"), ("b", "uint16"), ("c", "int32"), ("d", "int64"), ("e", "uint64"), ("f", "pointer"),
              ("g", "int32"), ("x", "float"), ("y", "double"), ("h", "uint8")]
@@ -147,6 +148,41 @@ class Results(FunctionsTest):
                                               target="libmylib.so*")),
                     program=[PROGRAM, "library", 50, MYLIB])
         self.assertEqual(self.events(), {"function:my_checksum_entry": 50, "function:my_checksum_exit": 50})
+
+
+@unittest.skipUnless(os.access(PYTHON, os.X_OK), "needs Debian's python3")
+class RealProgram(FunctionsTest):
+    """Debian's Python, which is not position-independent, with all functions of its symbol table hooked."""
+
+    def test_results_are_unchanged(self):
+        code = ("import json, hashlib, threading, subprocess\n"
+                "def f(n):\n"
+                "    try:\n"
+                "        return json.loads(json.dumps([n, str(n), 1 / n]))[2]\n"
+                "    except ZeroDivisionError as e:\n"
+                "        return str(e)\n"
+                "out = []\n"
+                "def g():\n    out.append([f(i % 7) for i in range(200)])\n"
+                "threads = [threading.Thread(target=g) for _ in range(3)]\n"
+                "[t.start() for t in threads]; [t.join() for t in threads]\n"
+                "echo = subprocess.run(['echo', 'hi'], capture_output=True).stdout\n"
+                "print(hashlib.sha256(repr(out).encode()).hexdigest(), echo)\n")
+        plain = subprocess.run([PYTHON, "-c", code], capture_output=True, text=True, check=True, timeout=PATIENCE)
+        out, err = self.record(*self.trace(function_yaml("*", target="python3*")), program=[PYTHON, "-c", code])
+        self.assertEqual(out, plain.stdout)
+        hooked = int(err.split("hooked ")[1].split()[0])
+        self.assertGreater(hooked, 1000)
+        self.assertGreater(self.counts()["emitted"], 100000)
+
+    def test_counts_are_those_of_the_program(self):
+        """Two runs differ by the calls that one makes more."""
+        counted = []
+        for calls in (100, 600):
+            self.record(*self.trace(function_yaml("PyOS_string_to_double", target="python3*", returns="double")),
+                        program=[PYTHON, "-c", f"for i in range({calls}): float('1.5')"], output=f"trace{calls}")
+            values = [e["payload"]["ret"] for e in self.view(f"trace{calls}") if e["event"].endswith("_exit")]
+            counted.append(values.count(1.5))
+        self.assertEqual(counted[1] - counted[0], 500)
 
 
 class Refused(FunctionsTest):

@@ -32,9 +32,7 @@ __attribute__((noinline, noipa)) int Guarded(int n, int& count) {
   return Deep(n) + 1;
 }
 
-__attribute__((noinline, noipa)) void* Cancelled(void* unused) {
-  pthread_exit(unused);
-}
+__attribute__((noinline, noipa)) void* Cancelled(void* unused) { pthread_exit(unused); }
 
 }  // namespace shop
 

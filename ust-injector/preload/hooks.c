@@ -162,8 +162,8 @@ static struct {
   uint64_t head;
   uint64_t reserved[7];
 } lists[WEFT_CALL_LISTS] __attribute__((aligned(64)));
-static uint32_t used;        // calls from here on were never taken
-static uint32_t to_pass;     // calls that find none free, and do not collect
+static uint32_t used;     // calls from here on were never taken
+static uint32_t to_pass;  // calls that find none free, and do not collect
 
 static uint32_t own_list(void) {
   return ((uint32_t)(weft_thread_pointer() >> 12) * 2654435761u >> 16) % WEFT_CALL_LISTS;

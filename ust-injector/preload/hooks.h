@@ -12,7 +12,7 @@
 // address was overwritten, or whose stack is gone. If that frees none, the exit is not recorded
 // and counts as discarded (memory).
 //
-// enter and leave run in any thread, in signal handlers, in fork and vfork children, and keep errno.
+// enter and leave run in any thread, in signal handlers, in fork and vfork children.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_HOOKS_H_
 #define WEFT_UST_INJECTOR_PRELOAD_HOOKS_H_
 

@@ -12,58 +12,58 @@
 
 #if defined(__x86_64__)
 
-#define SAVE                         \
-  "movq %rdi, 0(%rsp)\n\t"           \
-  "movq %rsi, 8(%rsp)\n\t"           \
-  "movq %rdx, 16(%rsp)\n\t"          \
-  "movq %rcx, 24(%rsp)\n\t"          \
-  "movq %r8, 32(%rsp)\n\t"           \
-  "movq %r9, 40(%rsp)\n\t"           \
-  "movq %rax, 48(%rsp)\n\t"          \
-  "movq %r10, 56(%rsp)\n\t"          \
-  "movq %r11, 64(%rsp)\n\t"          \
-  "movups %xmm0, 80(%rsp)\n\t"       \
-  "movups %xmm1, 96(%rsp)\n\t"       \
-  "movups %xmm2, 112(%rsp)\n\t"      \
-  "movups %xmm3, 128(%rsp)\n\t"      \
-  "movups %xmm4, 144(%rsp)\n\t"      \
-  "movups %xmm5, 160(%rsp)\n\t"      \
-  "movups %xmm6, 176(%rsp)\n\t"      \
-  "movups %xmm7, 192(%rsp)\n\t"      \
-  "movups %xmm8, 208(%rsp)\n\t"      \
-  "movups %xmm9, 224(%rsp)\n\t"      \
-  "movups %xmm10, 240(%rsp)\n\t"     \
-  "movups %xmm11, 256(%rsp)\n\t"     \
-  "movups %xmm12, 272(%rsp)\n\t"     \
-  "movups %xmm13, 288(%rsp)\n\t"     \
-  "movups %xmm14, 304(%rsp)\n\t"     \
+#define SAVE                     \
+  "movq %rdi, 0(%rsp)\n\t"       \
+  "movq %rsi, 8(%rsp)\n\t"       \
+  "movq %rdx, 16(%rsp)\n\t"      \
+  "movq %rcx, 24(%rsp)\n\t"      \
+  "movq %r8, 32(%rsp)\n\t"       \
+  "movq %r9, 40(%rsp)\n\t"       \
+  "movq %rax, 48(%rsp)\n\t"      \
+  "movq %r10, 56(%rsp)\n\t"      \
+  "movq %r11, 64(%rsp)\n\t"      \
+  "movups %xmm0, 80(%rsp)\n\t"   \
+  "movups %xmm1, 96(%rsp)\n\t"   \
+  "movups %xmm2, 112(%rsp)\n\t"  \
+  "movups %xmm3, 128(%rsp)\n\t"  \
+  "movups %xmm4, 144(%rsp)\n\t"  \
+  "movups %xmm5, 160(%rsp)\n\t"  \
+  "movups %xmm6, 176(%rsp)\n\t"  \
+  "movups %xmm7, 192(%rsp)\n\t"  \
+  "movups %xmm8, 208(%rsp)\n\t"  \
+  "movups %xmm9, 224(%rsp)\n\t"  \
+  "movups %xmm10, 240(%rsp)\n\t" \
+  "movups %xmm11, 256(%rsp)\n\t" \
+  "movups %xmm12, 272(%rsp)\n\t" \
+  "movups %xmm13, 288(%rsp)\n\t" \
+  "movups %xmm14, 304(%rsp)\n\t" \
   "movups %xmm15, 320(%rsp)\n\t"
 
-#define RESTORE                      \
-  "movups 80(%rsp), %xmm0\n\t"       \
-  "movups 96(%rsp), %xmm1\n\t"       \
-  "movups 112(%rsp), %xmm2\n\t"      \
-  "movups 128(%rsp), %xmm3\n\t"      \
-  "movups 144(%rsp), %xmm4\n\t"      \
-  "movups 160(%rsp), %xmm5\n\t"      \
-  "movups 176(%rsp), %xmm6\n\t"      \
-  "movups 192(%rsp), %xmm7\n\t"      \
-  "movups 208(%rsp), %xmm8\n\t"      \
-  "movups 224(%rsp), %xmm9\n\t"      \
-  "movups 240(%rsp), %xmm10\n\t"     \
-  "movups 256(%rsp), %xmm11\n\t"     \
-  "movups 272(%rsp), %xmm12\n\t"     \
-  "movups 288(%rsp), %xmm13\n\t"     \
-  "movups 304(%rsp), %xmm14\n\t"     \
-  "movups 320(%rsp), %xmm15\n\t"     \
-  "movq 0(%rsp), %rdi\n\t"           \
-  "movq 8(%rsp), %rsi\n\t"           \
-  "movq 16(%rsp), %rdx\n\t"          \
-  "movq 24(%rsp), %rcx\n\t"          \
-  "movq 32(%rsp), %r8\n\t"           \
-  "movq 40(%rsp), %r9\n\t"           \
-  "movq 48(%rsp), %rax\n\t"          \
-  "movq 56(%rsp), %r10\n\t"          \
+#define RESTORE                  \
+  "movups 80(%rsp), %xmm0\n\t"   \
+  "movups 96(%rsp), %xmm1\n\t"   \
+  "movups 112(%rsp), %xmm2\n\t"  \
+  "movups 128(%rsp), %xmm3\n\t"  \
+  "movups 144(%rsp), %xmm4\n\t"  \
+  "movups 160(%rsp), %xmm5\n\t"  \
+  "movups 176(%rsp), %xmm6\n\t"  \
+  "movups 192(%rsp), %xmm7\n\t"  \
+  "movups 208(%rsp), %xmm8\n\t"  \
+  "movups 224(%rsp), %xmm9\n\t"  \
+  "movups 240(%rsp), %xmm10\n\t" \
+  "movups 256(%rsp), %xmm11\n\t" \
+  "movups 272(%rsp), %xmm12\n\t" \
+  "movups 288(%rsp), %xmm13\n\t" \
+  "movups 304(%rsp), %xmm14\n\t" \
+  "movups 320(%rsp), %xmm15\n\t" \
+  "movq 0(%rsp), %rdi\n\t"       \
+  "movq 8(%rsp), %rsi\n\t"       \
+  "movq 16(%rsp), %rdx\n\t"      \
+  "movq 24(%rsp), %rcx\n\t"      \
+  "movq 32(%rsp), %r8\n\t"       \
+  "movq 40(%rsp), %r9\n\t"       \
+  "movq 48(%rsp), %rax\n\t"      \
+  "movq 56(%rsp), %r10\n\t"      \
   "movq 64(%rsp), %r11\n\t"
 
 // From a thunk: the hook lies on the stack, below the return address. Leaves as a jump to the

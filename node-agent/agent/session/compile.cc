@@ -8,8 +8,8 @@
 #include "lib/abi/context.h"
 #include "lib/event/filter_compiler.h"
 #include "lib/event/match.h"
-#include "node-agent/hooks/event_layout.h"
 #include "node-agent/agent/session/perf_counters.h"
+#include "node-agent/hooks/event_layout.h"
 
 namespace weft::agent {
 namespace {
@@ -121,9 +121,11 @@ Status CompileFunctions(const api::Trace& trace, const CompileContext& context,
   if (!context.why_no_functions.empty())
     return Fail(ErrorCode::kUnsupported, context.why_no_functions);
   // A function that is called to get such a value could be hooked itself.
-  if (std::ranges::any_of(spec.context, [](const auto& name) { return name.starts_with(kAppPrefix); }))
-    return Fail(ErrorCode::kUnsupported,
-                "is not recorded with contexts of applications ($app....); make a Trace of its own");
+  if (std::ranges::any_of(spec.context,
+                          [](const auto& name) { return name.starts_with(kAppPrefix); }))
+    return Fail(
+        ErrorCode::kUnsupported,
+        "is not recorded with contexts of applications ($app....); make a Trace of its own");
   for (const api::FunctionRule& function : spec.user.functions) {
     if (auto compiled = CompileFunction(function, spec.filter, to.spec); !compiled)
       return std::unexpected(std::move(compiled).error().Context(function.name));
