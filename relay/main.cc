@@ -47,7 +47,8 @@ weft::Result<weft::UniqueFd> OpenFolder(const std::string& path) {
 }
 
 // What a relay in a cluster has besides: a client of the API server, the gate for nodes (none with
-// --plain-nodes), and the HTTPS API, whose certificate the gate uses, too. Each uses those above it.
+// --plain-nodes), and the HTTPS API, whose certificate the gate uses, too. Each uses those above
+// it.
 struct Cluster {
   std::optional<weft::kube::Client> client;
   std::optional<weft::relay_trust::Gate> gate;

@@ -242,5 +242,37 @@ TEST_F(ProtocolTest, PacketsBehindAGapAreBounded) {
   EXPECT_EQ((archive.traces["id"].streams[{"user", 0}].size()), kMaxHeldPackets + 1);
 }
 
+TEST_F(ProtocolTest, AClosedDoorWaitsForADecision) {
+  Receiver closed{archive, 8, Receiver::Data::kInOrder, Receiver::Door::kClosed};
+  std::swap(closed, receiver);
+  sender.SetTicket("x");
+  sender.AddTrace(name, 0);
+  sender.Connected();
+  ASSERT_TRUE(Talk());
+  EXPECT_TRUE(receiver.awaits_decision());
+  EXPECT_EQ(receiver.hello().ticket, "x");
+  EXPECT_FALSE(receiver.welcomed() || sender.wants_data());
+  ASSERT_TRUE(receiver.Welcome());
+  EXPECT_FALSE(receiver.awaits_decision());
+  ASSERT_TRUE(Talk());
+  EXPECT_TRUE(sender.wants_data() && archive.traces.contains("id"));
+}
+
+TEST_F(ProtocolTest, NothingIsTakenBeforeTheDecision) {
+  Receiver closed{archive, 8, Receiver::Data::kInOrder, Receiver::Door::kClosed};
+  std::swap(closed, receiver);
+  sender.Connected();
+  ASSERT_TRUE(Talk());
+  const std::string early = Wire(OpenTrace{.trace = 1,
+                                           .pod = "p",
+                                           .pod_uid = "",
+                                           .container = "c",
+                                           .uuid = "id",
+                                           .path = "ust",
+                                           .metadata = 0});
+  EXPECT_FALSE(receiver.ReceiveControl(AsBytes(early)));
+  EXPECT_TRUE(archive.traces.empty());
+}
+
 }  // namespace
 }  // namespace weft::stream

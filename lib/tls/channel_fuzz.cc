@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any bytes of a network, to a server or to a client, before or after the handshake: they may give
-// an error, but never bytes that the peer's program did not send. The first byte of the input chooses
-// the receiver, and how the bytes are cut.
+// an error, but never bytes that the peer's program did not send. The first byte of the input
+// chooses the receiver, and how the bytes are cut.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>

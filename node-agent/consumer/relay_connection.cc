@@ -63,10 +63,10 @@ void RelayConnection::Close() {
   socket_.reset();
 }
 
-Result<size_t> RelayConnection::ReceiveCipher() {
+Result<size_t> RelayConnection::ReceiveCipher(tls::Channel& tls) {
   cipher_.resize(kRelayReadBytes);
   WEFT_ASSIGN(const size_t n, ReceiveFrom(socket_.get(), cipher_));
-  WEFT_TRY(tls_->Receive(Bytes(cipher_).first(n)));
+  WEFT_TRY(tls.Receive(Bytes(cipher_).first(n)));
   WEFT_TRY(Flush());
   return n;
 }
@@ -76,7 +76,7 @@ Result<size_t> RelayConnection::Receive(std::span<uint8_t> room) {
   for (;;) {
     WEFT_ASSIGN(const size_t plain, tls_->Read(room));
     if (plain > 0) return plain;
-    WEFT_ASSIGN(const size_t n, ReceiveCipher());
+    WEFT_ASSIGN(const size_t n, ReceiveCipher(*tls_));
     if (n == 0) return size_t{0};
   }
 }

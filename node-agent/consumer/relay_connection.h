@@ -46,7 +46,7 @@ class RelayConnection {
   [[nodiscard]] pollfd Poll(bool has_bytes) const;
 
  private:
-  Result<size_t> ReceiveCipher();
+  Result<size_t> ReceiveCipher(tls::Channel& tls);
 
   UniqueFd socket_;
   std::optional<tls::Channel> tls_;

@@ -18,8 +18,8 @@ namespace weft::relay_api::testing {
 
 using namespace std::chrono_literals;
 
-// The token "eyJ.agent" is that of the agent on the node n1; "eyJ.loose" is of the same account, but
-// bound to no pod. The view shop/look opens the Trace sales with the secret kSecret for ten
+// The token "eyJ.agent" is that of the agent on the node n1; "eyJ.loose" is of the same account,
+// but bound to no pod. The view shop/look opens the Trace sales with the secret kSecret for ten
 // minutes. The user of the
 // token "eyJ.good" may get Traces of the namespace shop.
 struct TestCluster {

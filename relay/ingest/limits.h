@@ -27,8 +27,8 @@ inline constexpr size_t kMaxBytesBeforeWelcome = size_t{32} * 1024;
 inline constexpr size_t kMaxBacklog = size_t{8} * 1024 * 1024;
 // Open files; a trace with one stream has two.
 inline constexpr size_t kMaxOpenStreams = 256 * 1024;
-// Stored packets of a stream of which the relay remembers where they end, until the node keeps them.
-// A node sends one or two before it does.
+// Stored packets of a stream of which the relay remembers where they end, until the node keeps
+// them. A node sends one or two before it does.
 inline constexpr size_t kMaxUnkeptPackets = 256;
 // Streams whose events were counted in this life of the relay: some 100 bytes each.
 inline constexpr size_t kMaxCountedStreams = 1024 * 1024;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node's session: its control connection, and its data connection once that came. The coroutines
-// that read these own it; it ends when either does. Includes Asio: for server.cc and its parts only.
+// that read these own it; it ends when either does. Includes Asio: for server.cc and its parts
+// only.
 //
 // Thread-safety: all on the thread that runs the executor.
 #ifndef WEFT_RELAY_INGEST_SESSION_H_
