@@ -100,6 +100,7 @@ class Receiver {
   // May the node open a data connection?
   [[nodiscard]] bool welcomed() const { return phase_ == Phase::kWelcome; }
   [[nodiscard]] const Hello& hello() const { return hello_; }
+  [[nodiscard]] size_t open_streams() const { return streams_.size(); }
 
  private:
   enum class Phase : uint8_t { kNew, kChosen, kHello, kWelcome };

@@ -87,6 +87,7 @@ class AsioServer : public Server {
                  .metrics = metrics,
                  .refusals = refusals_,
                  .scratch = scratch_,
+                 .shares = shares_,
                  .gate = gate},
         hello_limit_(hello_limit) {}
 
@@ -264,6 +265,7 @@ class AsioServer : public Server {
   }
 
   Scratch scratch_;
+  StreamShares shares_{FileLimit()};
   Refusals refusals_;
   http::ConnectionBudget strangers_{kMaxStrangers, kMaxStrangers* kStrangerBytes};
   SessionContext context_;

@@ -152,6 +152,7 @@ void Session::Close() {
   if (closed_) return;
   closed_ = true;
   receiver_.Close();
+  (void)context_.shares.Change(receiver_.hello().kubernetes_namespace, streams_, 0);
   Write();
   control_->Close();
   if (data_ != nullptr) data_->Close();
@@ -162,6 +163,11 @@ void Session::Accept(const Status& status) {
   receiver_.Flush();
   if (!status) return Refuse(ReasonOf(status.error()), status.error());
   Write();
+  const size_t before = std::exchange(streams_, receiver_.open_streams());
+  if (!context_.shares.Change(receiver_.hello().kubernetes_namespace, before, streams_) &&
+      context_.gate != nullptr) {
+    return Refuse("limit", {ErrorCode::kLimit, 0, "too many streams of its namespace, or of all"});
+  }
   if (control_->backlog() > kMaxBacklog) {
     Refuse("slow", {ErrorCode::kLimit, 0, "it does not read its control connection"});
   }

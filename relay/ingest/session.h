@@ -17,6 +17,7 @@
 #include "lib/stream/receiver.h"
 #include "relay/ingest/peer.h"
 #include "relay/ingest/refusals.h"
+#include "relay/ingest/stream_shares.h"
 #include "relay/trust/gate.h"
 
 namespace weft::ingest {
@@ -27,6 +28,7 @@ struct SessionContext {
   metrics::Registry& metrics;
   Refusals& refusals;
   Scratch& scratch;
+  StreamShares& shares;
   const relay_trust::Gate* gate = nullptr;  // null: all are welcome (local mode)
 };
 
@@ -72,6 +74,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::shared_ptr<Peer> control_;
   std::shared_ptr<Peer> data_;  // null: it has not come
   size_t bytes_before_welcome_ = 0;
+  size_t streams_ = 0;  // that are open, as StreamShares knows it
   bool closed_ = false;
 };
 

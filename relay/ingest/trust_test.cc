@@ -295,6 +295,21 @@ TEST_F(GatedServer, RefusesManyBytesBeforeTheWelcome) {
   ExpectRefused("limit", 1);
 }
 
+TEST(StreamShares, OneNamespaceCannotTakeAll) {
+  StreamShares shares(400);
+  EXPECT_TRUE(shares.Change("shop", 0, 60));
+  EXPECT_TRUE(shares.Change("shop", 0, 40));
+  EXPECT_FALSE(shares.Change("shop", 40, 41));
+  EXPECT_TRUE(shares.Change("shop", 41, 0));
+  EXPECT_TRUE(shares.Change("shop", 0, 40));
+  EXPECT_TRUE(shares.Change("bank", 0, 100));
+  EXPECT_TRUE(shares.Change("club", 0, 100));
+  EXPECT_FALSE(shares.Change("other", 0, 1));
+  EXPECT_TRUE(shares.Change("other", 1, 0));
+  EXPECT_TRUE(shares.Change("bank", 100, 0));
+  EXPECT_TRUE(shares.Change("other", 0, 100));
+}
+
 TEST_F(GatedServer, StrangersKeepNoNodeOut) {
   Client before = Node();
   ASSERT_EQ(before.Meet(HelloOf()), "welcome");
