@@ -23,6 +23,7 @@
 #include "lib/tls/channel.h"
 #include "relay/ingest/archive.h"
 #include "relay/ingest/server.h"
+#include "relay/ingest/stream_shares.h"
 
 namespace weft::ingest {
 namespace {
