@@ -23,7 +23,8 @@ namespace weft::relay_trust {
 // that, and a relay that was away for a moment comes back to such a node, too.
 inline constexpr std::chrono::seconds kLastDelivery{120};
 
-// What a Trace lets the relay keep of it (its `storage`); 0: as much as the relay's own limits allow.
+// What a Trace lets the relay keep of it (its `storage`); 0: as much as the relay's own limits
+// allow.
 struct TraceStorage {
   std::uint64_t bytes = 0;
   std::chrono::seconds age{0};
