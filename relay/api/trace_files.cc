@@ -126,7 +126,7 @@ Result<std::vector<StoredTrace>> TraceFiles::ListTraces(const std::string& kuber
     for (const Entry& entry : *entries) {
       if (entry.is_folder) {
         self(self, path + "/" + entry.name, depth + 1, into);
-      } else if (counted < kMaxListedFiles) {
+      } else if (entry.size > 0 && counted < kMaxListedFiles) {
         counted++;
         into.files++;
         into.bytes += entry.size;

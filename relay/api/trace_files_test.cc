@@ -60,6 +60,7 @@ class TraceFilesTest : public testing::Test {
 TEST_F(TraceFilesTest, ListsWhatIsStored) {
   fs::create_directories(top_ / "shop/other/not-a-uid");
   fs::create_directories(top_ / "shop/other" / kUid);
+  Append(kTrace + "/user_0.3.0", "");  // where the stream goes on
   const auto all = files_->ListTraces("shop", "");
   ASSERT_TRUE(all);
   ASSERT_EQ(all->size(), 2U);

@@ -358,8 +358,9 @@ void Retention::RemoveOld(Trace& trace) {
 }
 
 void Retention::Tell(const std::string& folder, Trace& trace) {
+  if (trace.removed_events == trace.told_removed) return;
   const std::vector<std::string> parts = Parts(folder);
-  if (trace.removed_events == trace.told_removed || parts.size() < 3) return;
+  if (parts.size() < 3) return;  // local mode has no statuses
   trace.told_removed = trace.removed_events;
   const std::lock_guard lock(mutex_);
   removed_[folder] = {.folder = folder,

@@ -72,10 +72,10 @@ class Retention {
     std::string folder;        // of its CTF trace
     std::deque<Chunk> chunks;  // the oldest first
     bool is_open = false;
-    uint64_t removed_events = 0;
+    uint64_t removed_events = 0;  // a part of the Trace's
     std::optional<Time> indexed;  // in `removable`
-    // The number of the packet behind its last one, and the events before it: while it is open, and
-    // afterwards. Unknown: an earlier relay wrote it.
+    // The name of a chunk that would follow its last packet. None: it is open, or an earlier relay
+    // wrote it.
     std::optional<store::ChunkName> end;
   };
 
@@ -140,7 +140,8 @@ class Retention {
   void RemoveOld(Trace& trace);
   void Tell(const std::string& folder, Trace& trace);
   Status MakeFreeSpace(uint64_t bytes);
-  // The namespace that loses for free space; nullptr: none with at least an equal part can.
+  // The stream that loses for free space; nullptr: no namespace with at least an equal part has
+  // one.
   Stream* OldestOfLargest() const;
 
   store::ChunkFolder* folder_;
