@@ -108,7 +108,8 @@ std::vector<std::string> HookService::Summary() const {
         line += ", ...";
         break;
       }
-      line += (named++ == 0 ? ": " : ", ") + function + " (" + object + ")";
+      line += named++ == 0 ? ": " : ", ";
+      line.append(function).append(" (").append(object).append(")");
     }
     lines.push_back(line);
   }
@@ -218,8 +219,10 @@ void HookService::Record(int32_t pid, const Status& status, const HookReport& re
       what += (i == 0 ? "" : ", ") + functions[i];
     if (functions.size() > kNamedFunctions)
       what += " and " + std::to_string(functions.size() - kNamedFunctions) + " others";
-    Note("Trace \"" + trace + "\": " + moment + what + (what.empty() ? "" : " of ") + object +
-         (functions.size() == 1 ? " is" : " are") + " not recorded: " + why);
+    std::string line = "Trace \"" + trace + "\": ";
+    line.append(moment).append(what).append(what.empty() ? "" : " of ").append(object);
+    line.append(functions.size() == 1 ? " is" : " are").append(" not recorded: ").append(why);
+    Note(line);
   }
 }
 

@@ -186,6 +186,7 @@ static uint32_t take_from(uint32_t list) {
     // relaxed: if another thread took the call meanwhile, the head differs below
     const uint64_t next = __atomic_load_n(&calls[(uint32_t)head].next, __ATOMIC_RELAXED);
     const uint64_t after = ((head >> 32) + 1) << 32 | next;
+    // acquire: as above, for the call that is taken and for the next try
     if (__atomic_compare_exchange_n(&lists[list].head, &head, after, false, __ATOMIC_ACQUIRE,
                                     __ATOMIC_ACQUIRE)) {
       break;
@@ -203,6 +204,7 @@ static void give_back(uint32_t number) {
     // relaxed: as above
     __atomic_store_n(&calls[number].next, (uint32_t)head, __ATOMIC_RELAXED);
     after = ((head >> 32) + 1) << 32 | number;
+    // release: pairs with the acquire of take_from; relaxed: as above
   } while (!__atomic_compare_exchange_n(&lists[list].head, &head, after, false, __ATOMIC_RELEASE,
                                         __ATOMIC_RELAXED));
 }
