@@ -53,6 +53,7 @@ bool SameKernelPart(api::TraceSpec a, const api::TraceSpec& b) {
   a.nodes = b.nodes;
   a.pods = b.pods;
   a.user = b.user;
+  a.storage = b.storage;  // the relay's
   a.duration = b.duration;
   a.paused = b.paused;
   a.kernel.statedump_request = b.kernel.statedump_request;

@@ -227,12 +227,13 @@ TEST(Order, EachFieldOfTheKernelPartEndsItsChannel) {
   };
   api::TraceSpec spec;
   [[maybe_unused]] auto& [nodes, pods, user, kernel, filter, context, trackers, buffer, output,
-                          duration, paused] = spec;
+                          storage, duration, paused] = spec;
   EXPECT_TRUE(goes_on([](auto&) {}));
   EXPECT_TRUE(goes_on([](auto& s) { s.nodes.selector.match_labels = {{"a", "b"}}; }));
   EXPECT_TRUE(goes_on([](auto& s) { s.pods.containers = {"main"}; }));
   EXPECT_TRUE(goes_on([](auto& s) { s.user.events = {{.name = "other:*"}}; }));
   EXPECT_TRUE(goes_on([](auto& s) { s.duration = std::chrono::seconds(1); }));
+  EXPECT_TRUE(goes_on([](auto& s) { s.storage.max_size = 1 << 30; }));
   EXPECT_TRUE(goes_on([](auto& s) { s.paused = true; }));
   EXPECT_TRUE(goes_on([](auto& s) { s.kernel.statedump_request = "2"; }));
 
