@@ -41,8 +41,9 @@ class AsioServer : public LiveServer {
     if (!error) (void)acceptor_.bind(endpoint, error);
     if (!error) (void)acceptor_.listen(kMaxViewers, error);
     if (error) {
-      return Fail(ErrorCode::kIo, "127.0.0.1:" + std::to_string(port) + ": " + error.message() +
-                                      "; name another port with --serve=PORT");
+      return Fail(ErrorCode::kInvalid, "127.0.0.1:" + std::to_string(port) + ": " +
+                                           error.message() +
+                                           "; name another port with --serve=PORT");
     }
     asio::co_spawn(io_, Accept(), asio::detached);
     thread_ = std::thread([this] { io_.run(); });

@@ -18,7 +18,7 @@ namespace weft::kubectl {
 class LiveServer {
  public:
   // `port` 0: any. `feed` outlives it. `log` gets lines without an end, from the server's thread.
-  // kIo: the port is taken.
+  // kInvalid: the port is taken.
   static Result<std::unique_ptr<LiveServer>> Start(std::uint16_t port, LiveFeed& feed,
                                                    std::function<void(const std::string&)> log);
   // Ends connections and the thread.

@@ -66,7 +66,6 @@ class Viewer {
   Status CreateSession();
   Status Detach(ByteReader payload);
 
-  void PutStreams(size_t first);
   // Appends the announced streams, and remembers their floor.
   void Announce();
   [[nodiscard]] uint64_t Floor() const;

@@ -14,6 +14,7 @@ import pathlib
 import pty
 import re
 import signal
+import socket
 import ssl
 import struct
 import subprocess
@@ -502,6 +503,14 @@ COMP_WORDS=(kubectl-weft '') COMP_CWORD=1; _kubectl_weft; printf '%s' "${#COMPRE
         process.stdout.close()
         self.assertEqual(process.wait(timeout=PATIENCE), 0, process.stderr.read())
         process.stderr.close()
+        self.assertEqual(self.api.views, {})
+
+    def test_live_refuses_a_port_that_it_cannot_have(self):
+        for words in (("--serve=70000",), ("--serve=x",), ("--serve", "--json")):
+            self.weft("live", "sales", *words, status=120)
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            said = self.weft("live", "sales", f"--serve={taken.getsockname()[1]}", status=121)
+        self.assertIn("name another port with --serve=PORT", said)
         self.assertEqual(self.api.views, {})
 
     def test_run_ends_and_deletes_its_trace(self):
