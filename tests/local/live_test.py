@@ -20,7 +20,7 @@ import threading
 import time
 import unittest
 
-from tests.local.node_life_test import NAMESPACE, LifeTest, control_groups
+from tests.local.node_life_test import NAMESPACE, LifeTest, control_groups, free_port
 from tests.local.weft_local import BUILD, PATIENCE
 from tests.vm import node
 
@@ -117,6 +117,7 @@ class Live(LifeTest):
 
     def start_relay(self):
         super().start_relay()
+        self.addCleanup(self.end_all)  # before its log is closed
         # It logs each request, and a pipe that is full would stop it.
         threading.Thread(target=self.relay_process.stderr.read, daemon=True).start()
 
@@ -128,9 +129,7 @@ class Live(LifeTest):
         data = {f"tls.{name}": subprocess.run(["base64", "-w0", made / f"relay.{name}"], check=True,
                                               capture_output=True, text=True).stdout for name in ("crt", "key")}
         self.api.put("secrets", {"metadata": {"uid": "s", "name": "weft-relay-tls", "resourceVersion": "1"}, "data": data})
-        with socket.socket() as one:
-            one.bind(("127.0.0.1", self.api.relay_port))
-            self.api.relay_port = one.getsockname()[1]
+        self.api.relay_port = self.api.relay_port or free_port()
         return ("--api", f"127.0.0.1:{self.api.relay_port}", "--server", self.api.address, "--namespace", "weft",
                 "--plain-nodes")
 
@@ -218,9 +217,13 @@ class Live(LifeTest):
         viewers.append(self.view(url))
         self.kill_daemon("weft-consumer")
         self.emit(first, 200, "--pause-us", 1000)
+        self.kill_relay()
+        self.start_relay()
+        self.emit(first, 200, "--pause-us", 1000)
         # What is stored is shown while the Trace records.
         self.wait_for(lambda: all(len(path.read_text().splitlines()) >= 2000 for _, path, _ in viewers),
-                      lambda: f"not shown: {[len(path.read_text().splitlines()) for _, path, _ in viewers]}")
+                      lambda: [(len(path.read_text().splitlines()), viewer.poll(), errors.read_text()[-999:])
+                               for viewer, path, errors in viewers])
         for program in self.running:
             if program.args and "emitter" in str(program.args):
                 program.wait(PATIENCE)
