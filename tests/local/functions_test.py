@@ -11,11 +11,12 @@ import subprocess
 import time
 import unittest
 
-from tests.local.weft_local import BUILD, PATIENCE, WEFT, LocalTest
+from tests.local.weft_local import BUILD, PATIENCE, LocalTest, children_of, name_of
 
 PROGRAM = BUILD / "tests" / "local" / "local_functions"
 THROWS = BUILD / "tests" / "local" / "local_functions_throws"
 PYTHON = "/usr/bin/python3"
+SWITCH = BUILD / "tests" / "local" / "local_functions_switch"
 MYLIB = BUILD / "examples" / "libmylib.so"
 ARGUMENTS = [("a", "int8"), ("b", "uint16"), ("c", "int32"), ("d", "int64"), ("e", "uint64"), ("f", "pointer"),
              ("g", "int32"), ("x", "float"), ("y", "double"), ("h", "uint8")]
@@ -216,6 +217,24 @@ class Switching(FunctionsTest):
             time.sleep(0.05)
             return memory.read_text().splitlines()[-1] == plain
         self.wait_for(is_plain, "hooks were left")
+
+    def test_switching_under_hot_threads_and_its_deaths(self):
+        """The program checks the result of each call while its functions are switched 300 times, and
+        while what switches them is killed at any point, 40 times."""
+        weft = self.start(*self.all_functions(), program=[PROGRAM, "seconds", 10])
+        def traced():
+            return next((pid for pid in children_of(weft.pid) if name_of(pid) == "local_functions"), None)
+        pid = self.wait_for(traced, "the program was not started")
+        self.wait_for(lambda: self.session_processes(weft).get("weft-agent"))
+        time.sleep(1)
+        done = subprocess.run([SWITCH, str(pid), "300"], capture_output=True, text=True, check=False, timeout=PATIENCE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for _ in range(40):
+            with subprocess.Popen([SWITCH, str(pid), "1000000"], stderr=subprocess.DEVNULL) as switch:
+                time.sleep(0.01 + random.random() * 0.09)
+                switch.kill()
+        out, _ = self.finish(weft)
+        self.assertGreater(self.counted(out), 0)
 
     def test_program_survives_deaths_of_the_agent(self):
         weft = self.start(*self.all_functions(), program=[PROGRAM, "seconds", 8])
