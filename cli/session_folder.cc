@@ -25,9 +25,9 @@ namespace {
 constexpr std::string_view kTemplate = "XXXXXX";
 // What a session's folder can hold; each of them may stand there under its name with ".new" behind
 // it.
-constexpr std::array<std::string_view, 8> kFiles = {
-    "local.ctl",    "local.mem",    "agent.sock", "agent.names",
-    "session.sock", "session.json", "hooks.sock", "libweft.so"};
+constexpr std::array<std::string_view, 8> kFiles = {"local.ctl",   "local.mem",    "agent.sock",
+                                                    "agent.names", "session.sock", "session.json",
+                                                    "hooks.sock",  "libweft.so"};
 
 UniqueFd OpenLocked(const std::string& path, int how) {
   UniqueFd fd(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));

@@ -26,8 +26,8 @@ struct CompileContext {
   std::string programs;
   std::string ctf_version;
   uint32_t uid = 0;
-  bool several_traces = false;  // each then has a folder of its own
-  bool of_tenant = false;       // what tells of the whole node is left out, with a notice
+  bool several_traces = false;   // each then has a folder of its own
+  bool of_tenant = false;        // what tells of the whole node is left out, with a notice
   std::string why_no_functions;  // spec.user.functions is refused with it; "": it is recorded
   // The folder where paths of spec.kernel.userProbes begin. std::nullopt: they are paths in
   // containers, whose probes CompileUserProbes finds.

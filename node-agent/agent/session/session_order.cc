@@ -101,8 +101,9 @@ Status Session::CompileOrder() {
       .created = created_,
       .ctf_version = ctf_version_,
       .of_tenant = !is_cluster_wide(),
-      .why_no_functions = "is not available in a cluster yet; take it out, or record the functions "
-                          "through the kernel: spec.kernel.userProbes"};
+      .why_no_functions =
+          "is not available in a cluster yet; take it out, or record the functions "
+          "through the kernel: spec.kernel.userProbes"};
   const auto complete = [this](ipc::ChannelDefinition& definition) {
     definition.relay = relay;
     definition.trace_uid = order->spec.trace_uid;
