@@ -253,9 +253,8 @@ class SessionFolders : public ::testing::Test {
 };
 
 TEST_F(SessionFolders, RemovesAbandonedFolders) {
-  const std::string killed =
-      Make("aaaaaa", {"local.ctl", "local.mem", "agent.names", "session.json",
-                                   "agent.sock.new", "hooks.sock"});
+  const std::string killed = Make("aaaaaa", {"local.ctl", "local.mem", "agent.names",
+                                             "session.json", "agent.sock.new", "hooks.sock"});
   const std::string empty = Make("bbbbbb", {});
   const std::string others = Make("cccccc", {"local.ctl", "letter"});
   const std::string unlike = Make("dddddd-of-mine", {"local.ctl"});

@@ -55,8 +55,8 @@ inline constexpr uint64_t kMaxMissing = uint64_t{1} << 62;
 // become visible after newer records of another CPU, by up to milliseconds if a virtual CPU lost
 // its physical one.
 inline constexpr uint64_t kHorizonLag = 20'000'000;
-// The promise that no older record will come lies this far behind the merge if the trace goes into a
-// folder. Records of a ring that is found late thus keep their times, unless their CPU's stream
+// The promise that no older record will come lies this far behind the merge if the trace goes into
+// a folder. Records of a ring that is found late thus keep their times, unless their CPU's stream
 // already has newer records. Viewers of a relay's traces wait for the promise, so there it is the
 // merge's own time, at most now - kHorizonLag.
 inline constexpr uint64_t kPromiseLag = 1'000'000'000;
