@@ -8,17 +8,24 @@
 #include <stdexcept>
 #include <string>
 
+// A function that is called as its prototype says, whatever the compiler knows of its callers.
+#if defined(__clang__)
+#define AS_WRITTEN __attribute__((noinline, optnone))
+#else
+#define AS_WRITTEN __attribute__((noinline, noipa))
+#endif
+
 namespace shop {
 
-__attribute__((noinline, noipa)) int Deep(int n) {
+AS_WRITTEN int Deep(int n) {
   if (n == 0) throw std::runtime_error("deep");
   const int below = Deep(n - 1);
   __asm__ volatile("" : : "r"(below));  // no loop is made of it
   return below + 1;
 }
 
-__attribute__((noinline, noipa)) int Price(int n) { return n * 2; }
-__attribute__((noinline, noipa)) int Price(double n) { return static_cast<int>(n * 3); }
+AS_WRITTEN int Price(int n) { return n * 2; }
+AS_WRITTEN int Price(double n) { return static_cast<int>(n * 3); }
 
 // Its destructor shows that frames between a throw and its handler are left in order.
 struct Guard {
@@ -27,12 +34,12 @@ struct Guard {
   int& count_;
 };
 
-__attribute__((noinline, noipa)) int Guarded(int n, int& count) {
+AS_WRITTEN int Guarded(int n, int& count) {
   const Guard guard(count);
   return Deep(n) + 1;
 }
 
-__attribute__((noinline, noipa)) void* Cancelled(void* unused) { pthread_exit(unused); }
+AS_WRITTEN void* Cancelled(void* unused) { pthread_exit(unused); }
 
 }  // namespace shop
 

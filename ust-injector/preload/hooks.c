@@ -15,7 +15,6 @@
 #include "ust-injector/preload/decide.h"
 #include "ust-injector/preload/emit.h"
 #include "ust-injector/preload/environment.h"
-#include "ust-injector/preload/lock.h"
 #include "ust-injector/preload/registry.h"
 #include "ust-injector/preload/rules.h"
 #include "ust-injector/preload/seccomp.h"
@@ -36,18 +35,6 @@
 __attribute__((visibility("default"))) struct weft_hooks weft_hooks;
 
 // --- start ---------------------------------------------------------------------------------------
-
-static bool are_functions_recorded(void) {
-  uint64_t mask;
-  bool any = false;
-  if (!weft_lock(&mask)) return false;
-  const struct weft_ruleset* rules = weft_rules();
-  for (uint32_t i = 0; rules != NULL && i < rules->channel_count; ++i) {
-    any = any || (weft_rules_channels(rules)[i].flags & WEFT_CHANNEL_FUNCTIONS) != 0;
-  }
-  weft_unlock(mask);
-  return any;
-}
 
 static void set_area(uint32_t number, long map) {
   const uint64_t code = (uint64_t)map;
@@ -132,7 +119,7 @@ static void call_agent(void) {
 // Under a filter that was there at exec nothing is done: ld.so makes none of these calls.
 void weft_hooks_start(void) {
   if (weft_process.filter != WEFT_FILTER_NONE || weft_process.on_valgrind || weft_silent ||
-      !are_functions_recorded()) {
+      !weft_rules_have_flag(WEFT_CHANNEL_FUNCTIONS)) {
     return;
   }
   make_areas();

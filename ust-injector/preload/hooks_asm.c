@@ -154,14 +154,16 @@ __asm__(
 // In the caller's frame (a return address is looked up by the byte before it, inside the call):
 //   stack pointer: where it is, since the function's return took the address from the stack
 //   CFA: 8 more, for each frame must have its own
-//   return address: at weft_hook_stub_data, by the stub's address, which is still below the stack
-//   pointer: DW_OP_breg7 -8, deref, dup, const2s -4096, and, dup, deref, plus, swap,
-//   const2u 0xff0, and, plus
+//   return address: at weft_hook_stub_data, by the stub's address S, which is still below the stack
+//   pointer. With P = S & -4096, the page, it is at P + *P + (S & 0xff0):
+//     S: DW_OP_breg7 -8, deref;  P: S, const2s -4096, and
+//     P, P, deref, plus, S, const2u 0xff0, and, plus
+//   (Valgrind's reader has no DW_OP_dup and warns of it.)
 #define STUBS_CFI                                                                              \
   ".cfi_def_cfa %rsp, 8\n\t"                                                                   \
   ".cfi_escape 0x16, 0x07, 0x02, 0x77, 0x00\n\t"                                               \
-  ".cfi_escape 0x10, 0x10, 0x11, 0x77, 0x78, 0x06, 0x12, 0x0b, 0x00, 0xf0, 0x1a, 0x12, 0x06, " \
-  "0x22, 0x16, 0x0a, 0xf0, 0x0f, 0x1a, 0x22\n\t"
+  ".cfi_escape 0x10, 0x10, 0x18, 0x77, 0x78, 0x06, 0x0b, 0x00, 0xf0, 0x1a, 0x77, 0x78, 0x06, " \
+  "0x0b, 0x00, 0xf0, 0x1a, 0x06, 0x22, 0x77, 0x78, 0x06, 0x0a, 0xf0, 0x0f, 0x1a, 0x22\n\t"
 
 __asm__(
     ".text\n"

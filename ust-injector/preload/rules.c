@@ -31,22 +31,43 @@ static bool is_sound(const struct weft_ruleset* r) {
           weft_rules_contain(r, r->rules_offset, r->rule_count, sizeof(struct weft_rule)));
 }
 
-const struct weft_ruleset* weft_rules(void) {
+// Returns the offset of the rule set in force and its header; 0: there is none that is whole.
+static uint64_t find_head(struct weft_ruleset* head) {
   const struct weft_control_header* header = (const void*)weft_process.control;
   // acquire: the rule set's bytes are there before its offset (A1 before A2)
   const uint64_t offset = __atomic_load_n(&header->rules, __ATOMIC_ACQUIRE);
-  struct weft_ruleset head;
-
   if (offset < weft_process.arena_offset || offset % 8 != 0 ||
-      offset > weft_process.control_size - sizeof(head)) {
-    return NULL;
+      offset > weft_process.control_size - sizeof(*head)) {
+    return 0;
   }
-  if (!weft_control_area_learn()) return NULL;
-  memcpy(&head, weft_process.control + offset, sizeof(head));
-  if (head.magic != WEFT_CONTROL_MAGIC || head.size < sizeof(head) ||
-      head.size > WEFT_MAX_RULESET_BYTES || head.size > weft_process.control_size - offset) {
-    return NULL;
+  memcpy(head, weft_process.control + offset, sizeof(*head));
+  const bool is_whole = head->magic == WEFT_CONTROL_MAGIC && head->size >= sizeof(*head) &&
+                        head->size <= WEFT_MAX_RULESET_BYTES &&
+                        head->size <= weft_process.control_size - offset;
+  return is_whole ? offset : 0;
+}
+
+bool weft_rules_have_flag(uint32_t flag) {
+  struct weft_ruleset head;
+  const uint64_t offset = find_head(&head);
+  if (offset == 0 || head.channel_count > WEFT_MAX_CHANNELS ||
+      !weft_rules_contain(&head, head.channels_offset, head.channel_count,
+                          sizeof(struct weft_channel_spec))) {
+    return false;
   }
+  for (uint32_t i = 0; i < head.channel_count; ++i) {
+    struct weft_channel_spec channel;
+    memcpy(&channel, weft_process.control + offset + head.channels_offset + i * sizeof(channel),
+           sizeof(channel));
+    if ((channel.flags & flag) != 0) return true;
+  }
+  return false;
+}
+
+const struct weft_ruleset* weft_rules(void) {
+  struct weft_ruleset head;
+  const uint64_t offset = find_head(&head);
+  if (offset == 0 || !weft_control_area_learn()) return NULL;
   if (copy.offset == offset && copy.generation == head.generation &&
       copy.checksum == head.checksum) {
     return (const void*)copy.bytes;
