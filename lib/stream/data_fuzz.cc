@@ -23,7 +23,7 @@ void Require(bool holds) {
   if (!holds) __builtin_trap();
 }
 
-struct SentPacket {
+struct PacketOnWire {
   weft_stream_packet header;
   weft::Bytes packet;
 };
@@ -31,7 +31,7 @@ struct SentPacket {
 // Bytes of a connection and the packets that are whole in them.
 struct Connection {
   std::vector<uint8_t> wire;
-  std::vector<SentPacket> sent;
+  std::vector<PacketOnWire> sent;
 };
 
 Connection Repair(weft::Bytes bytes) {
@@ -106,11 +106,11 @@ class Relay {
   }
 
   // Checks that what is stored is a part of everything that was sent, in order.
-  void CheckStored(const std::vector<SentPacket>& sent) {
+  void CheckStored(const std::vector<PacketOnWire>& sent) {
     uint64_t next = 0;
     for (const auto& stored : Packets()) {
       Require(stored.seq >= next);
-      Require(std::ranges::any_of(sent, [&](const SentPacket& one) {
+      Require(std::ranges::any_of(sent, [&](const PacketOnWire& one) {
         const bool follows =
             one.header.prev_seq == WEFT_STREAM_NO_SEQ || one.header.prev_seq + 1 <= next;
         return one.header.seq == stored.seq && one.header.stream_handle == kHandle && follows &&
@@ -164,7 +164,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     if (!complete) break;
     if (!*complete) continue;
     Require(whole < connection.sent.size());
-    const SentPacket& sent = connection.sent[whole++];
+    const PacketOnWire& sent = connection.sent[whole++];
     Require(reader.header().seq == sent.header.seq);
     Require(std::ranges::equal(reader.packet(), sent.packet));
     relay.Receive(reader.header(), reader.packet());
