@@ -15,9 +15,9 @@
 // functions below check what these refer to.
 const struct weft_ruleset* weft_rules(void);
 
-// Does a channel of the rule set in force have this flag (enum weft_channel_flag)? Reads the control
-// area in place, without the copy that weft_rules makes: at its start a process makes no system call
-// for it. While the agent publishes another set, the answer may be either one's.
+// Does a channel of the rule set in force have this flag (enum weft_channel_flag)? Reads the
+// control area in place, without the copy that weft_rules makes, so a process that starts makes no
+// system call for it. While the agent publishes another set, the answer may be either one's.
 bool weft_rules_have_flag(uint32_t flag);
 
 // Returns the text at an offset of the rule set; NULL: it does not end inside.
