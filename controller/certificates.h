@@ -3,8 +3,8 @@
 // do not exist, renews them before they expire, and registers the CA with the API server. Used by
 // one thread.
 //
-// There are three Secrets: the CA with its key, which only the controller reads, and a certificate
-// of each server. A ConfigMap has the CA's certificate for nodes, which connect to relays.
+// There are three Secrets: the CA with its key, which only the controller reads, and the servers'
+// certificates, one each. A ConfigMap has the CA's certificate for nodes, which connect to relays.
 //
 // Before a CA expires a new one replaces it. The Secret keeps the old certificate, and API server
 // and nodes believe both, until the old one has expired. Servers get a certificate of the new CA

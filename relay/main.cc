@@ -75,7 +75,8 @@ weft::Status JoinCluster(const Flags& flags, const weft::store::SafeReads& safe,
   return {};
 }
 
-// Of the volume with this folder. Unknown: no reason to remove anything.
+// Returns the free bytes of the volume with this folder. If they are not known, nothing is removed
+// for them.
 uint64_t FreeBytes(int folder) {
   struct statvfs volume{};
   if (::fstatvfs(folder, &volume) != 0) return UINT64_MAX;

@@ -3,7 +3,8 @@
 // grow, so a later call fetches what is new; metadata is fetched whole, since parts of it may be
 // overwritten. What the relay has removed since, its oldest chunks, stays in the folder. The file
 // `.weft-download` in the folder names the Trace, and the time if there is one, so that the events
-// of two Traces are not mixed. Of a time, each file begins with the first packet of it.
+// of two Traces are not mixed. If a time was asked for,
+// each file begins with the first packet of that time.
 #include <fcntl.h>
 #include <sys/stat.h>
 

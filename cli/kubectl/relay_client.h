@@ -19,7 +19,7 @@ struct RelayFile {
   std::string path;  // IsRelayPath
   std::uint64_t size = 0;
   std::uint64_t offset = 0;  // of the first packet of the time that was asked for; below `size`
-  // Of a stream (docs/openapi/relay.yaml):
+  // Streams have these, too (docs/openapi/relay.yaml):
   bool live = false;
   std::uint64_t kept = 0;
   std::uint64_t safe_time = 0;  // 0: not known

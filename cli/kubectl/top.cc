@@ -103,8 +103,9 @@ class Watcher {
     return all;
   }
 
-  // Of the last Look: Traces that it did not ask for; whether the one Trace has ended.
+  // Returns how many Traces the last Look did not ask for.
   [[nodiscard]] std::size_t left_out() const { return left_out_; }
+  // Returns whether the one Trace had ended at the last Look.
   [[nodiscard]] bool is_over() const { return is_over_; }
 
  private:
@@ -133,7 +134,7 @@ class Watcher {
   }
 
   Result<std::vector<RelayRates>> Ask(const api::Trace& trace) {
-    // Of one that was made again under its name, the folder is another one.
+    // A Trace that was made again under its name has another folder.
     auto& relay = relays_[trace.status.folder];
     if (relay == nullptr) relay = std::make_unique<AtRelay>(connection_, trace);
     return relay->client.Rates(kRateSeconds);

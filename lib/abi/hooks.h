@@ -8,8 +8,8 @@
  *   thunk   code beside the function's object: gives the hook to libweft.so, then runs the
  *           instructions that the jump displaced, then jumps back behind the jump.
  *   area    memory in reach of an object's code (2 GiB), half of it code, half of it hooks.
- *   stub    16 bytes of code in libweft.so that call a function for its caller. The return address
- *           of the call, which lies where the caller's was, tells which call returns.
+ *   stub    16 bytes of code in libweft.so that call a function for its caller. The stub's return
+ *           address lies where the caller's was, and tells which call returns.
  *
  * L1  At its start, if a channel of the rules in force records functions, the library makes the
  *     areas, fills weft_hooks (an exported object, so that an agent finds it in the symbol table),

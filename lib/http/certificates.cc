@@ -13,16 +13,11 @@
 #include <array>
 #include <memory>
 
+#include "lib/base/freed.h"
+
 namespace weft::http {
 namespace {
 
-template <auto Free>
-struct Freed {
-  template <typename T>
-  void operator()(T* object) const {
-    Free(object);
-  }
-};
 using X509Ptr = std::unique_ptr<X509, Freed<X509_free>>;
 using KeyPtr = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;
 using BioPtr = std::unique_ptr<BIO, Freed<BIO_free_all>>;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/store/store.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
@@ -73,10 +72,6 @@ UniqueFd OpenBelow(int folder, const std::string& name, int flags) {
       static_cast<int>(::syscall(SYS_openat2, folder, name.c_str(), &how, sizeof(how))));
 }
 
-struct CloseFolder {
-  void operator()(DIR* folder) const { ::closedir(folder); }
-};
-
 }  // namespace
 
 Result<uint64_t> CompleteMetadata(int fd, uint64_t size, const std::string& name) {
@@ -127,24 +122,7 @@ Result<std::vector<ChunkFolder::Entry>> DirectoryFileMaker::List(std::string_vie
   UniqueFd fd(OpenBelow(directory_.get(), name, O_DIRECTORY | O_RDONLY));
   if (!fd && errno == ENOENT) return Fail(ErrorCode::kNotFound, name + ": there is no such folder");
   if (!fd) return FailErrno(name);
-  const std::unique_ptr<DIR, CloseFolder> entries(::fdopendir(fd.get()));
-  if (entries == nullptr) return FailErrno(name);
-  (void)fd.release();
-  std::vector<Entry> found;
-  while (const dirent* entry =
-             ::readdir(entries.get())) {  // NOLINT(concurrency-mt-unsafe): own DIR
-    struct stat st{};
-    if (::fstatat(::dirfd(entries.get()), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0) continue;
-    const std::string_view text = entry->d_name;
-    if ((!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) || text == "." || text == "..") continue;
-    const auto written =
-        std::chrono::seconds(st.st_mtim.tv_sec) + std::chrono::nanoseconds(st.st_mtim.tv_nsec);
-    found.push_back({.name = std::string(text),
-                     .is_folder = S_ISDIR(st.st_mode),
-                     .bytes = static_cast<uint64_t>(st.st_size),
-                     .written = std::chrono::system_clock::time_point(written)});
-  }
-  return found;
+  return ListFolder(std::move(fd), name);
 }
 
 Status DirectoryFileMaker::Remove(std::string_view file) {

@@ -34,6 +34,7 @@
 #include "lib/base/unique_fd.h"
 #include "lib/store/chunk_name.h"
 #include "lib/store/direct_pace.h"
+#include "lib/store/list_folder.h"
 
 namespace weft::store {
 
@@ -48,12 +49,7 @@ class FileMaker {
 // Can list and remove files, too, as chunks need it.
 class ChunkFolder : public FileMaker {
  public:
-  struct Entry {
-    std::string name;
-    bool is_folder = false;
-    uint64_t bytes = 0;
-    std::chrono::system_clock::time_point written;
-  };
+  using Entry = FolderEntry;
   // Lists files and folders in a folder, "": the output folder. kNotFound: there is none.
   virtual Result<std::vector<Entry>> List(std::string_view folder) = 0;
   // Removes a file. It succeeds if there is none.
@@ -182,9 +178,9 @@ class TraceStore {
   // more, of padding.
   [[nodiscard]] size_t PacketBytes(size_t stream, size_t content) const;
 
-  // Appends a whole packet as lib/ctf/packet_writer.h makes it; `events` are needed for the names
-  // of chunks. kCorrupt: the bytes are no packet. kIo: nothing of it is in the file; the caller may
-  // try again or count its events as lost.
+  // Appends a whole packet as lib/ctf/packet_writer.h makes it. The names of chunks need `events`.
+  // kCorrupt: the bytes are no packet. kIo: nothing of it is in the file; the caller may try again
+  // or count its events as lost.
   Status WritePacket(size_t stream, std::span<const uint8_t> packet, uint64_t events = 0);
   // Packets come faster than WritePacket takes them.
   void FallBehind() { pace_.FallBehind(); }

@@ -14,6 +14,8 @@
 #include <climits>
 #include <ctime>
 
+#include "lib/base/freed.h"
+
 namespace weft::tls {
 namespace {
 
@@ -23,13 +25,6 @@ constexpr const char* kCiphers12 = "ECDHE+AESGCM:ECDHE+CHACHA20";
 constexpr const char* kCiphers13 =
     "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256";
 
-template <auto Function>
-struct Freed {
-  template <typename T>
-  void operator()(T* object) const {
-    Function(object);
-  }
-};
 using BioPtr = std::unique_ptr<BIO, Freed<BIO_free_all>>;
 using X509Ptr = std::unique_ptr<X509, Freed<X509_free>>;
 using KeyPtr = std::unique_ptr<EVP_PKEY, Freed<EVP_PKEY_free>>;

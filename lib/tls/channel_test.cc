@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two channels that are connected in memory: what they believe, what they refuse, and whole streams
-// of bytes cut anywhere.
+// Two channels that are connected in memory: what they believe, what they refuse, and whether
+// whole streams arrive that are cut anywhere.
 #include "lib/tls/channel.h"
 
 #include <gtest/gtest.h>

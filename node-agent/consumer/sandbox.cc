@@ -15,6 +15,8 @@
 #include <string>
 #include <type_traits>
 
+#include "lib/base/freed.h"
+
 #ifdef WEFT_SANITIZED
 // The leak check at the end would stop the process from a thread of its own, by ptrace.
 extern "C" __attribute__((visibility("default"))) int __lsan_is_turned_off() { return 1; }
@@ -47,10 +49,7 @@ constexpr int kAllowed[] = {
     // The end.
     SCMP_SYS(exit), SCMP_SYS(exit_group), SCMP_SYS(rt_sigreturn), SCMP_SYS(rt_sigprocmask)};
 
-struct Release {
-  void operator()(void* filter) const { ::seccomp_release(filter); }
-};
-using Filter = std::unique_ptr<std::remove_pointer_t<scmp_filter_ctx>, Release>;
+using Filter = std::unique_ptr<std::remove_pointer_t<scmp_filter_ctx>, Freed<seccomp_release>>;
 
 std::unexpected<Error> SeccompFailed(int error, const char* what) {
   errno = -error;

@@ -39,13 +39,15 @@ class Place {
   uint8_t* memory_;
 };
 
-// Clang's sanitizer looks for a type before the code of what is called by a pointer: here there is
-// nothing before it.
+// Clang's sanitizer looks for a type before the code of what is called by a pointer. There is none
+// before the code of these tests.
 #if defined(__clang__)
-__attribute__((no_sanitize("function")))
+#define CALLS_UNTYPED_CODE __attribute__((no_sanitize("function")))
+#else
+#define CALLS_UNTYPED_CODE
 #endif
-uint64_t
-CallCode(const uint8_t* code, uint64_t a, uint64_t b) {
+
+CALLS_UNTYPED_CODE uint64_t CallCode(const uint8_t* code, uint64_t a, uint64_t b) {
   return reinterpret_cast<uint64_t (*)(uint64_t, uint64_t)>(reinterpret_cast<uintptr_t>(code))(a,
                                                                                                b);
 }

@@ -2,6 +2,7 @@
 // See event_layout.h.
 #include "node-agent/hooks/event_layout.h"
 
+#include "lib/api/value_type.h"
 #include "lib/event/runtime_provider.h"
 
 namespace weft::hooks {
@@ -13,39 +14,9 @@ constexpr uint8_t kGeneralRegisters = 6;
 constexpr uint8_t kFloatingRegisters = 8;  // that pass arguments
 constexpr int32_t kLogLevel = 12;          // debug_function
 
-uint8_t SizeOf(ValueType type) {
-  switch (type) {
-    case ValueType::kInt8:
-    case ValueType::kUint8:
-      return 1;
-    case ValueType::kInt16:
-    case ValueType::kUint16:
-      return 2;
-    case ValueType::kInt32:
-    case ValueType::kUint32:
-    case ValueType::kFloat:
-      return 4;
-    case ValueType::kInt64:
-    case ValueType::kUint64:
-    case ValueType::kDouble:
-    case ValueType::kPointer:
-      return 8;
-    case ValueType::kString:
-      return 0;
-  }
-  return 0;
-}
-
-bool IsFloating(ValueType type) { return type == ValueType::kFloat || type == ValueType::kDouble; }
-
-bool IsSigned(ValueType type) {
-  return type == ValueType::kInt8 || type == ValueType::kInt16 || type == ValueType::kInt32 ||
-         type == ValueType::kInt64;
-}
-
 weft_runtime_field Field(const char* name, ValueType type) {
   weft_runtime_field field{.name = name, .elem_size = SizeOf(type)};
-  if (IsFloating(type)) {
+  if (IsFloat(type)) {
     field.kind = WEFT_FIELD_KIND_FLOAT;
     return field;
   }
@@ -78,17 +49,17 @@ Result<EventLayout> LayOut(const api::FunctionRule& rule) {
     if (arg.type == ValueType::kString) return refuse_string("argument \"" + arg.name + "\"");
     weft_hook_value value{.size = SizeOf(arg.type)};
     const bool in_register =
-        IsFloating(arg.type) ? floating < kFloatingRegisters : general < kGeneralRegisters;
-    value.source = !in_register           ? WEFT_HOOK_STACK
-                   : IsFloating(arg.type) ? WEFT_HOOK_FLOATING
-                                          : WEFT_HOOK_GENERAL;
-    value.index = !in_register ? on_stack++ : IsFloating(arg.type) ? floating++ : general++;
+        IsFloat(arg.type) ? floating < kFloatingRegisters : general < kGeneralRegisters;
+    value.source = !in_register        ? WEFT_HOOK_STACK
+                   : IsFloat(arg.type) ? WEFT_HOOK_FLOATING
+                                       : WEFT_HOOK_GENERAL;
+    value.index = !in_register ? on_stack++ : IsFloat(arg.type) ? floating++ : general++;
     layout.values.push_back(value);
   }
   if (rule.returns) {
     if (*rule.returns == ValueType::kString) return refuse_string("returns");
-    layout.result = {.source = static_cast<uint8_t>(IsFloating(*rule.returns) ? WEFT_HOOK_FLOATING
-                                                                              : WEFT_HOOK_RESULT),
+    layout.result = {.source = static_cast<uint8_t>(IsFloat(*rule.returns) ? WEFT_HOOK_FLOATING
+                                                                           : WEFT_HOOK_RESULT),
                      .size = SizeOf(*rule.returns)};
   }
   return layout;

@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 
+#include "lib/api/value_type.h"
 #include "node-agent/kernel/event_builder.h"
 #include "node-agent/kernel/limits.h"
 #include "node-agent/kernel/usdt_operand.h"
@@ -64,29 +65,6 @@ FieldDescription Pointer(const std::string& name) {
 Field WholeRegister(FieldDescription description, FetchCode code, uint8_t number) {
   return {std::move(description), {Take(code, number, sizeof(uint64_t)), Store(sizeof(uint64_t))}};
 }
-
-uint8_t SizeOf(ValueType type) {
-  switch (type) {
-    case ValueType::kInt8:
-    case ValueType::kUint8:
-      return 1;
-    case ValueType::kInt16:
-    case ValueType::kUint16:
-      return 2;
-    case ValueType::kInt32:
-    case ValueType::kUint32:
-      return 4;
-    default:
-      return 8;
-  }
-}
-
-bool IsSigned(ValueType type) {
-  return type == ValueType::kInt8 || type == ValueType::kInt16 || type == ValueType::kInt32 ||
-         type == ValueType::kInt64;
-}
-
-bool IsFloat(ValueType type) { return type == ValueType::kFloat || type == ValueType::kDouble; }
 
 // Makes a field of text: a pointer to text with a NUL at its end.
 Field Text(const std::string& name, FetchCode code, uint8_t number) {

@@ -2,7 +2,6 @@
 // See trace_files.h.
 #include "relay/api/trace_files.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <sys/stat.h>
@@ -11,12 +10,12 @@
 
 #include <algorithm>
 #include <array>
-#include <memory>
 #include <span>
 #include <utility>
 
 #include "lib/base/uuid.h"
 #include "lib/ctf/packet_writer.h"
+#include "lib/store/list_folder.h"
 #include "relay/api/limits.h"
 #include "relay/api/request.h"
 
@@ -25,34 +24,13 @@ namespace {
 
 constexpr std::string_view kMetadata = "metadata";
 
-struct Entry {
-  std::string name;
-  bool is_folder = false;
-  uint64_t size = 0;
-};
-
-struct CloseFolder {
-  void operator()(DIR* folder) const { ::closedir(folder); }
-};
+using store::FolderEntry;
 
 // Stored files and folders in a folder, by name.
-Result<std::vector<Entry>> Entries(UniqueFd folder) {
-  const std::unique_ptr<DIR, CloseFolder> entries(::fdopendir(folder.get()));
-  if (entries == nullptr) return FailErrno("fdopendir");
-  (void)folder.release();
-  std::vector<Entry> found;
-  while (const dirent* entry =
-             ::readdir(entries.get())) {  // NOLINT(concurrency-mt-unsafe): own DIR
-    const std::string name = entry->d_name;
-    struct stat st{};
-    if (!IsStoredName(name) ||
-        ::fstatat(::dirfd(entries.get()), name.c_str(), &st, AT_SYMLINK_NOFOLLOW) != 0) {
-      continue;
-    }
-    if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode)) continue;
-    found.push_back({name, S_ISDIR(st.st_mode), static_cast<uint64_t>(st.st_size)});
-  }
-  std::ranges::sort(found, {}, &Entry::name);
+Result<std::vector<FolderEntry>> Entries(UniqueFd folder) {
+  WEFT_ASSIGN(auto found, store::ListFolder(std::move(folder), "fdopendir"));
+  std::erase_if(found, [](const FolderEntry& entry) { return !IsStoredName(entry.name); });
+  std::ranges::sort(found, {}, &FolderEntry::name);
   return found;
 }
 
@@ -123,23 +101,23 @@ Result<std::vector<StoredTrace>> TraceFiles::ListTraces(const std::string& kuber
     if (!opened) return;  // it was deleted meanwhile
     const auto entries = Entries(std::move(*opened));
     if (!entries) return;
-    for (const Entry& entry : *entries) {
+    for (const FolderEntry& entry : *entries) {
       if (entry.is_folder) {
         self(self, path + "/" + entry.name, depth + 1, into);
-      } else if (entry.size > 0 && counted < kMaxListedFiles) {
+      } else if (entry.bytes > 0 && counted < kMaxListedFiles) {
         counted++;
         into.files++;
-        into.bytes += entry.size;
+        into.bytes += entry.bytes;
       }
     }
   };
-  for (const Entry& name : names) {
+  for (const FolderEntry& name : names) {
     if (!name.is_folder || (!only.empty() && name.name != only)) continue;
     const std::string path = kubernetes_namespace + "/" + name.name;
     auto opened = Open(path, O_DIRECTORY);
     if (!opened) continue;
     WEFT_ASSIGN(const auto uids, Entries(std::move(*opened)));
-    for (const Entry& uid : uids) {
+    for (const FolderEntry& uid : uids) {
       if (!uid.is_folder || !ParseUuid(uid.name)) continue;
       if (traces.size() >= kMaxListedTraces) return traces;
       StoredTrace trace{.name = name.name, .uid = uid.name};
@@ -163,7 +141,7 @@ Status TraceFiles::AddFiles(const std::string& trace_folder, const std::string& 
   WEFT_ASSIGN(UniqueFd folder,
               Open(trace_folder + (below.empty() ? "" : "/" + below), O_DIRECTORY));
   WEFT_ASSIGN(const auto entries, Entries(std::move(folder)));
-  const auto path_of = [&below](const Entry& entry) {
+  const auto path_of = [&below](const FolderEntry& entry) {
     return below.empty() ? entry.name : below + "/" + entry.name;
   };
   const size_t place = files.size();  // of metadata
@@ -183,7 +161,7 @@ Status TraceFiles::AddFiles(const std::string& trace_folder, const std::string& 
     files.insert(files.begin() + static_cast<std::ptrdiff_t>(at), std::move(file));
     return {};
   };
-  for (const Entry& entry : entries) {
+  for (const FolderEntry& entry : entries) {
     if (entry.is_folder) continue;
     if (entry.name == kMetadata) {
       metadata = path_of(entry);
@@ -193,7 +171,7 @@ Status TraceFiles::AddFiles(const std::string& trace_folder, const std::string& 
   }
   // Metadata is written before the packets that need it, so it is measured after them.
   if (!metadata.empty()) WEFT_TRY(add(metadata, place));
-  for (const Entry& entry : entries) {
+  for (const FolderEntry& entry : entries) {
     if (entry.is_folder) WEFT_TRY(AddFiles(trace_folder, path_of(entry), depth + 1, range, files));
   }
   return {};

@@ -33,6 +33,13 @@ using namespace std::string_literals;
 
 constexpr const char* kName = "relay.svc";
 constexpr const char* kUid = "00000000-0000-0000-0000-000000000001";
+const stream::OpenTrace kOpenTrace{.trace = 1,
+                                   .pod = "p",
+                                   .pod_uid = "",
+                                   .container = "c",
+                                   .uuid = kUid,
+                                   .path = "ust",
+                                   .metadata = 0};
 constexpr std::chrono::seconds kPatience{20};
 const http::Validity kToday{.now = std::chrono::system_clock::now(),
                             .lifetime = std::chrono::hours(24)};
@@ -204,13 +211,7 @@ TEST_F(GatedServer, WelcomesANodeAndStoresWhatItSends) {
   Client data(server_->data_address(), authority_.certificate_pem);
   ASSERT_TRUE(data.established());
   data.Write(stream::EncodeHello(control.session()));
-  control.Say(stream::OpenTrace{.trace = 1,
-                                .pod = "p",
-                                .pod_uid = "",
-                                .container = "c",
-                                .uuid = kUid,
-                                .path = "ust",
-                                .metadata = 0});
+  control.Say(kOpenTrace);
   EXPECT_TRUE(std::holds_alternative<stream::TraceOpened>(*control.Hear()));
   control.Say(stream::OpenStream{
       .trace = 1, .stream = 1, .channel = "user", .cpu = 0, .next = 0, .events = 0});
@@ -266,13 +267,7 @@ TEST_F(GatedServer, ANewSessionOfATraceEndsTheOneBefore) {
   Present("n1", "shop", "other");
   ASSERT_EQ(third.Meet(HelloOf("other")), "welcome");
   second.Say(stream::Beacon{});
-  second.Say(stream::OpenTrace{.trace = 1,
-                               .pod = "p",
-                               .pod_uid = "",
-                               .container = "c",
-                               .uuid = kUid,
-                               .path = "ust",
-                               .metadata = 0});
+  second.Say(kOpenTrace);
   EXPECT_TRUE(second.Hear());
 }
 
@@ -319,13 +314,7 @@ TEST_F(GatedServer, StrangersKeepNoNodeOut) {
   ExpectRefused("limit", 100);
   Present("n1", "shop", "other");
   EXPECT_EQ(Node().Meet(HelloOf("other")), "welcome");
-  before.Say(stream::OpenTrace{.trace = 1,
-                               .pod = "p",
-                               .pod_uid = "",
-                               .container = "c",
-                               .uuid = kUid,
-                               .path = "ust",
-                               .metadata = 0});
+  before.Say(kOpenTrace);
   EXPECT_TRUE(before.Hear());
 }
 

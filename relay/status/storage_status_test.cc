@@ -19,7 +19,7 @@ const std::string kUid = "7e0d3c6e-6a1a-4d31-8f5c-2d3a5b7c9e10";
 
 TEST(StorageStatusTest, SaysWhatWasRemovedAndTriesAgain) {
   const ctf::TempFolder folder;
-  // Of this stream, chunks with 70 events are gone.
+  // Chunks of this stream, with 70 events, are gone.
   const std::string at = folder.path() + "/shop/sales/" + kUid + "/pod/app/" + kUid + "/kernel";
   std::filesystem::create_directories(at);
   std::ofstream(at + "/metadata") << "x\n\n";
