@@ -328,9 +328,11 @@ TEST_P(ViewBabeltraceTest, ChunksOfAStreamAreOneStream) {
     EXPECT_EQ(ours.status, kShownAll);
     EXPECT_EQ(ours.out, theirs.out);
     EXPECT_EQ(std::count(ours.out.begin(), ours.out.end(), '\n'), 24 - static_cast<long>(removed));
-    // Messages name the same counts; babeltrace2's also name the time and the trace.
+    // Messages name the same counts; babeltrace2's also name the time and the trace. From 2.1 on it
+    // does not say that events before the first packet may have been discarded.
+    const bool only_ours = removed > 0 && minor > 0;
     EXPECT_EQ(std::count(ours.err.begin(), ours.err.end(), '\n'),
-              std::count(theirs.err.begin(), theirs.err.end(), '\n'))
+              std::count(theirs.err.begin(), theirs.err.end(), '\n') + (only_ours ? 1 : 0))
         << ours.err << theirs.err;
     EXPECT_EQ(ours.err.find("discarded packets"), std::string::npos) << ours.err;
     EXPECT_EQ(ours.err.find("may have discarded") != std::string::npos, removed > 0) << ours.err;
