@@ -8,8 +8,8 @@
 //     forks    4 children in turn, each with a thread; N calls each
 //     jumps    N functions that are left by longjmp, and N that return
 //     stacks   backtrace() inside functions, in signal handlers too
-//     library  dlopen of FILE (third argument), N calls, after a pause
-//     seconds  calls on 4 threads for N seconds
+//     library  dlopen of FILE (third argument), N calls once the called function is hooked
+//     until    calls on 4 threads until FILE (second argument) exists
 //     memory   prints the first 16 bytes of each function when a line is read, until the input ends
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -118,6 +118,7 @@ static void call_all(int i) {
 }
 
 static long limit;
+static const char* end_file;
 static _Atomic int ends;
 
 static void* call_until_end(void* unused) {
@@ -135,7 +136,7 @@ static void run_threads(void* (*function)(void*), int count) {
   for (int i = 0; i < count; ++i)
     check(pthread_create(&threads[i], NULL, function, NULL) == 0, "thread");
   if (function == call_until_end) {
-    sleep((unsigned)limit);
+    while (access(end_file, F_OK) != 0) usleep(10000);
     ends = 1;
   }
   for (int i = 0; i < count; ++i) pthread_join(threads[i], NULL);
@@ -194,7 +195,8 @@ static void run_library(const char* path) {
   int64_t (*checksum)(const void*, uint64_t) =
       (int64_t (*)(const void*, uint64_t))dlsym(library, "my_checksum");
   check(checksum != NULL, "dlsym");
-  sleep(3);
+  const volatile uint8_t* const code = (const volatile uint8_t*)checksum;
+  for (const uint8_t first = *code; *code == first;) usleep(10000);
   for (long i = 0; i < limit; ++i) check(checksum("\1\2", 2) == 3, "my_checksum");
   dlclose(library);
 }
@@ -219,7 +221,8 @@ int main(int argc, char** argv) {
     call_to_limit(NULL);
   } else if (strcmp(mode, "threads") == 0) {
     run_threads(call_to_limit, 4);
-  } else if (strcmp(mode, "seconds") == 0) {
+  } else if (strcmp(mode, "until") == 0 && argc > 2) {
+    end_file = argv[2];
     run_threads(call_until_end, 4);
   } else if (strcmp(mode, "forks") == 0) {
     run_forks();

@@ -3,7 +3,6 @@
 weft, on threads, in children, with exceptions and jumps, and while the agent dies."""
 
 import collections
-import contextlib
 import os
 import platform
 import random
@@ -201,35 +200,40 @@ class Switching(FunctionsTest):
     def test_memory_is_as_before_when_the_recording_is_over(self):
         plain = subprocess.run([PROGRAM, "memory"], input="\n", capture_output=True, text=True, check=True,
                                timeout=PATIENCE).stdout.splitlines()[0]
-        program = ["sh", "-c", f"{PROGRAM} memory <&3 >{self.folder}/memory 2>&1 & sleep 1"]
+        over = self.folder / "over"
+        program = ["sh", "-c", f"{PROGRAM} memory <&3 >{self.folder}/memory 2>&1 & "
+                               f"while ! [ -e {over} ]; do sleep 0.1; done"]
         reading, writing = os.pipe()
         os.set_inheritable(reading, True)
         os.dup2(reading, 3)
         weft = self.start(*self.all_functions(), program=program, pass_fds=(3,))
         self.addCleanup(os.close, writing)
         memory = self.folder / "memory"
-        os.write(writing, b"\n")
-        self.wait_for(lambda: memory.exists() and memory.read_text(), "the program did not answer")
-        hooked = memory.read_text().splitlines()[0]
-        self.assertNotEqual(hooked, plain)
-        self.finish(weft)
-        def is_plain():
-            os.write(writing, b"\n")
-            time.sleep(0.05)
-            return memory.read_text().splitlines()[-1] == plain
-        self.wait_for(is_plain, "hooks were left")
 
-    def program_of(self, weft):
-        """Waits until weft has started its program; returns its process id."""
+        def answer():
+            answers = memory.read_text().count("\n") if memory.exists() else 0
+            os.write(writing, b"\n")
+            self.wait_for(lambda: memory.exists() and memory.read_text().count("\n") > answers,
+                          "the program did not answer")
+            return memory.read_text().splitlines()[-1]
+        self.assertNotEqual(answer(), plain)
+        over.touch()
+        self.finish(weft)
+        self.wait_for(lambda: answer() == plain, "hooks were left")
+
+    def start_hot(self):
+        """Starts a recording of a program that runs until the file `over` exists. Returns the
+        recording, the program's process id and the file."""
+        over = self.folder / "over"
+        weft = self.start(*self.all_functions(), program=[PROGRAM, "until", over])
         def found():
             return next((pid for pid in children_of(weft.pid) if name_of(pid) == "local_functions"), None)
-        return self.wait_for(found, "the program was not started")
+        return weft, self.wait_for(found, "the program was not started"), over
 
     def test_switching_under_hot_threads_and_its_deaths(self):
         """The program checks the result of each call while its functions are switched 300 times, and
         while what switches them is killed at any point, 40 times."""
-        weft = self.start(*self.all_functions(), program=[PROGRAM, "seconds", 10])
-        pid = self.program_of(weft)
+        weft, pid, over = self.start_hot()
         self.wait_for(lambda: self.session_processes(weft).get("weft-agent"))
         time.sleep(1)
         done = subprocess.run([SWITCH, str(pid), "300"], capture_output=True, text=True, check=False, timeout=PATIENCE)
@@ -238,24 +242,19 @@ class Switching(FunctionsTest):
             with subprocess.Popen([SWITCH, str(pid), "1000000"], stderr=subprocess.DEVNULL) as switch:
                 time.sleep(0.01 + random.random() * 0.09)
                 switch.kill()
+        over.touch()
         out, _ = self.finish(weft)
         self.assertGreater(self.counted(out), 0)
 
     def test_program_survives_deaths_of_the_agent(self):
-        weft = self.start(*self.all_functions(), program=[PROGRAM, "seconds", 8])
-        self.program_of(weft)  # a recording whose agent dies before it is ready ends with an error
-        kills = 0
-        end = time.monotonic() + 6
-        while time.monotonic() < end:
-            agent = self.session_processes(weft).get("weft-agent")
-            if agent is not None:
-                time.sleep(random.random() * 0.05)
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(agent, signal.SIGKILL)
-                    kills += 1
-            time.sleep(0.05)
+        weft, _, over = self.start_hot()  # a recording whose agent dies before it is ready ends with an error
+        for _ in range(5):  # after 6 failures in a row it is not started for a while
+            agent = self.wait_for(lambda: self.session_processes(weft).get("weft-agent"))
+            time.sleep(random.random() * 0.1)
+            os.kill(agent, signal.SIGKILL)
+            self.wait_for(lambda a=agent: self.session_processes(weft).get("weft-agent") != a)
+        over.touch()
         out, _ = self.finish(weft)
-        self.assertGreater(kills, 3)
         self.assertGreater(self.counted(out), 0)
         counts = self.counts()
         self.assertGreater(counts["emitted"], 0)
