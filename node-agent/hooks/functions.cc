@@ -141,7 +141,11 @@ class Reader {
  public:
   Reader(const std::vector<HookRule>& rules, const std::vector<size_t>& chosen)
       : rules_(rules), chosen_(chosen) {
-    for (const size_t rule : chosen) words_.push_back(LongestWord(rules[rule].rule.name));
+    for (const size_t rule : chosen) {
+      const std::string& name = rules[rule].rule.name;
+      words_.push_back(LongestWord(name));
+      if (name.find('*') == std::string::npos) near_.emplace(rule, name);
+    }
   }
 
   void Take(const Symbol& symbol, unsigned type) {
@@ -149,11 +153,13 @@ class Reader {
       file_.values.push_back(symbol.of.st_value);
     if (type != STT_FUNC && type != STT_GNU_IFUNC) return;
     const std::string name = WithoutVersion(symbol.name);
+    OfferNear(name);
     for (size_t i = 0; i < chosen_.size(); ++i) {
       if (name.find(words_[i]) == std::string::npos) continue;
       const api::FunctionRule& rule = rules_[chosen_[i]].rule;
       std::string event;
       if (!MeansFunction(rule.name, name, event)) continue;
+      near_.erase(chosen_[i]);
       std::string unused;
       if (std::ranges::any_of(rule.exclude, [&](const std::string& pattern) {
             return MeansFunction(pattern, name, unused);
@@ -176,6 +182,8 @@ class Reader {
       return Fail(ErrorCode::kLimit, "the rules mean more than " + std::to_string(kMaxMatches) +
                                          " functions of it: name fewer");
     for (auto& [value, function] : by_value_) file_.functions.push_back(std::move(function));
+    for (const auto& [rule, names] : near_)
+      if (!names.best().empty()) file_.near.emplace(rule, names.best());
     std::ranges::sort(file_.values);
     const auto rest = std::ranges::unique(file_.values);
     file_.values.erase(rest.begin(), rest.end());
@@ -185,6 +193,15 @@ class Reader {
   FunctionFile& file() { return file_; }
 
  private:
+  void OfferNear(const std::string& symbol) {
+    std::string name = symbol;
+    if (symbol.starts_with("_Z") && !near_.empty()) {
+      if (++demangled_ > kMaxNearDemangled) return;
+      name = WithoutArguments(Demangle(symbol));
+    }
+    for (auto& [rule, names] : near_) names.Offer(name, "");
+  }
+
   // Several symbols may name one address: the one of the first rule is taken, and the shorter name.
   void Keep(Function function, unsigned type) {
     Judge(function, type);
@@ -205,6 +222,8 @@ class Reader {
   const std::vector<HookRule>& rules_;
   const std::vector<size_t>& chosen_;
   std::vector<std::string> words_;
+  std::map<size_t, NearNames> near_;  // of rules that mean none so far
+  size_t demangled_ = 0;
   std::map<uint64_t, Function> by_value_;
   FunctionFile file_;
 };

@@ -6,11 +6,13 @@
 #define WEFT_NODE_AGENT_HOOKS_FUNCTIONS_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "lib/api/trace.h"
 #include "lib/base/result.h"
+#include "node-agent/hooks/near_names.h"
 
 namespace weft::hooks {
 
@@ -42,6 +44,9 @@ struct FunctionFile {
   std::vector<uint64_t> values;     // of all symbols of code, sorted
   uint64_t lowest = 0;              // value of the first segment, at a page
   bool is_go = false;
+  // By the index of a rule that is no pattern, and that means none of the functions: the nearest
+  // names. Their object is left empty.
+  std::map<size_t, std::vector<NearName>> near;
 };
 
 // Returns the functions of an open file that one of the rules with index in `chosen` means.

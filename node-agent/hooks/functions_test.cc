@@ -9,6 +9,7 @@
 #include "lib/base/unique_fd.h"
 #include "lib/event/description.h"
 #include "node-agent/hooks/event_layout.h"
+#include "node-agent/hooks/limits.h"
 #include "node-agent/hooks/process_memory.h"
 
 extern "C" __attribute__((noinline, used)) int hooks_test_c_function(int a) { return a + 1; }
@@ -49,6 +50,36 @@ TEST(Functions, AreFoundBySymbolAndByCppName) {
   EXPECT_EQ(NamesOf("hooks_test::*", {"hooks_test::Overloaded(double)"}),
             Names{"hooks_test::Overloaded(int)"});
   EXPECT_EQ(NamesOf("no_such_function"), Names{});
+}
+
+TEST(Functions, NamesNearestToOneThatIsNotThereAreFound) {
+  const UniqueFd self(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  const std::vector<HookRule> rules{{"t", {.name = "hooks_test_c_functoin"}},
+                                    {"t", {.name = "hooks_test::Overlaoded"}},
+                                    {"t", {.name = "hooks_test_c_function"}},
+                                    {"t", {.name = "hooks_test_c_functoin*"}},
+                                    {"t", {.name = "of_nothing_that_is_there_at_all"}}};
+  const auto file = ReadFunctions(self.get(), rules, {0, 1, 2, 3, 4});
+  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_EQ(file->near.size(), 2u);
+  EXPECT_EQ(file->near.at(0).front().name, "hooks_test_c_function");
+  EXPECT_EQ(file->near.at(0).front().distance, 1u);
+  EXPECT_EQ(file->near.at(1).front().name, "hooks_test::Overloaded");
+}
+
+TEST(NearNames, AreFewAndTheNearest) {
+  NearNames near("libmylb.so*");
+  for (const char* name : {"libother.so", "libmylib.so", "libmylab.so", "libmy.so", "libmylbx.so"})
+    near.Offer(name, "");
+  near.Offer("libmylib.so", "");
+  ASSERT_EQ(near.best().size(), kNearNames);
+  EXPECT_EQ(near.best()[0].name, "libmylab.so");
+  EXPECT_EQ(DidYouMean({near.best()[1], {1, "f", "libx.so"}}),
+            ", did you mean \"libmylbx.so\" or \"f\" (libx.so)?");
+  EXPECT_EQ(DidYouMean({}), "");
+  NearNames none("*");
+  none.Offer("a", "");
+  EXPECT_TRUE(none.best().empty());
 }
 
 TEST(Functions, StartIsRefused) {

@@ -78,9 +78,21 @@ bool HasChildOnItsMemory(int32_t pid) {
   return false;
 }
 
+// From before the first thread is stopped until all go on.
+class StopTime {
+ public:
+  explicit StopTime(HookReport& report) : report_(report) {}
+  ~StopTime() { report_.stopped = std::chrono::steady_clock::now() - begin_; }
+
+ private:
+  HookReport& report_;
+  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
 Status Apply(const std::vector<Change>& changes, const std::vector<uint64_t>& entries,
-             const ProcessMemory& memory, bool& again) {
+             const ProcessMemory& memory, bool& again, HookReport& report) {
   again = false;
+  const StopTime time(report);
   WEFT_ASSIGN(const StoppedProcess stopped, StoppedProcess::Stop(memory.pid()));
   if (HasChildOnItsMemory(memory.pid()) ||
       (!entries.empty() && stopped.IsInside(entries, memory))) {
@@ -98,7 +110,8 @@ Status Apply(const std::vector<Change>& changes, const std::vector<uint64_t>& en
   return {};
 }
 
-Status ApplyStopped(const std::vector<Change>& changes, const ProcessMemory& memory) {
+Status ApplyStopped(const std::vector<Change>& changes, const ProcessMemory& memory,
+                    HookReport& report) {
   if (changes.empty()) return {};
   std::vector<uint64_t> entries;
   for (const Change& change : changes)
@@ -107,7 +120,7 @@ Status ApplyStopped(const std::vector<Change>& changes, const ProcessMemory& mem
   Status status;
   for (int i = 0; i < kStopTries; ++i) {
     bool again = false;
-    InThreadOfItsOwn([&] { status = Apply(changes, entries, memory, again); });
+    InThreadOfItsOwn([&] { status = Apply(changes, entries, memory, again, report); });
     // A thread that waits for a vfork child, say, may stop later.
     const bool late = !status && status.error().code == ErrorCode::kTimeout && i < 2;
     if (!again && !late) return status;
@@ -126,6 +139,7 @@ class Planner {
   }
 
   void Plan(const LoadedObject& object) {
+    report_.objects.insert(object.name);
     std::vector<size_t> chosen, named;
     for (size_t i = 0; i < rules_.size(); ++i) {
       const std::string& pattern = rules_[i].rule.object;
@@ -140,6 +154,11 @@ class Planner {
     if (!file) return RefuseAll(object, named, file.error().message);
     if (file->is_go)
       return RefuseAll(object, named, "Go's functions have stacks of their own kind");
+    for (const auto& [rule, names] : file->near)
+      for (NearName near : names) {
+        near.object = object.name;
+        report_.near[rule].Offer({near});
+      }
     for (const Function& function : file->functions) Plan(object, *file, function);
   }
 
@@ -272,7 +291,7 @@ Status HookProcess(int32_t pid, const std::vector<HookRule>& rules, FunctionCach
     report = {};  // it ended, or executed another program, meanwhile
     return {};
   }
-  return ApplyStopped(planner.Changes(), memory);
+  return ApplyStopped(planner.Changes(), memory, report);
 }
 
 }  // namespace weft::hooks

@@ -9,6 +9,7 @@
 #ifndef WEFT_NODE_AGENT_HOOKS_HOOK_PROCESS_H_
 #define WEFT_NODE_AGENT_HOOKS_HOOK_PROCESS_H_
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <set>
@@ -34,6 +35,9 @@ struct RefusedFunction {
 struct HookReport {
   std::set<std::tuple<size_t, std::string, std::string>> hooked;  // rule, object, function
   std::vector<RefusedFunction> refused;
+  std::set<std::string> objects;       // names of all objects of the process
+  std::map<size_t, NearNames> near;    // by rule: names near to one that an object does not have
+  std::chrono::nanoseconds stopped{};  // how long all threads stood still, the last time
 };
 
 // Remembers what files have, so that each is read once.

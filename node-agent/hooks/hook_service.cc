@@ -18,6 +18,7 @@
 #include "lib/abi/control.h"
 #include "lib/abi/hooks.h"
 #include "lib/base/background.h"
+#include "lib/event/match.h"
 #include "lib/ipc/local_socket.h"
 #include "node-agent/hooks/limits.h"
 
@@ -111,6 +112,8 @@ std::vector<std::string> HookService::Summary() const {
       line += named++ == 0 ? ": " : ", ";
       line.append(function).append(" (").append(object).append(")");
     }
+    if (const auto hint = hints_.find(rule); count == 0 && hint != hints_.end())
+      line += hint->second;
     lines.push_back(line);
   }
   return lines;
@@ -206,6 +209,13 @@ void HookService::Record(int32_t pid, const Status& status, const HookReport& re
   if (status)
     for (const auto& [rule, object, function] : report.hooked)
       hooked_[Quoted(rules_[rule])].emplace(function, object);
+  for (const auto& [rule, names] : report.near) {
+    NearNames& near = near_names_[Quoted(rules_[rule])];
+    near.Offer(names.best());
+  }
+  for (const std::string& object : report.objects)
+    if (objects_.size() < kMaxObjectNames) objects_.insert(object);
+  for (const HookRule& rule : rules_) hints_[Quoted(rule)] = Hint(rule);
   // One line for each reason.
   std::map<std::array<std::string, 4>, std::vector<std::string>> reasons;
   for (const RefusedFunction& refused : report.refused)
@@ -226,6 +236,26 @@ void HookService::Record(int32_t pid, const Status& status, const HookReport& re
   }
 }
 
+// Returns the end of a line about a rule that has hooked nothing.
+std::string HookService::Hint(const HookRule& rule) const {
+  const std::string& pattern = rule.rule.object;
+  if (!pattern.empty() && std::ranges::none_of(objects_, [&](const std::string& object) {
+        return weft_glob_match_str(pattern.c_str(), object.c_str());
+      })) {
+    NearNames near(pattern);
+    for (const std::string& object : objects_) {
+      near.Offer(object, "");
+      // libx.so.1.2 is near to libx.so*, too.
+      if (const size_t at = object.find(".so."); at != std::string::npos)
+        near.Offer(object.substr(0, at + 3), "");
+    }
+    return "; no process has loaded a file \"" + pattern + "\"" + DidYouMean(near.best());
+  }
+  const auto near = near_names_.find(Quoted(rule));
+  if (near == near_names_.end() || near->second.best().empty()) return "";
+  return "; there is no such function" + DidYouMean(near->second.best());
+}
+
 void HookService::Note(const std::string& text) {
   if (noted_.size() < kMaxNotes && noted_.insert(text).second) notes_.push_back(text);
 }
@@ -234,9 +264,9 @@ void HookService::NoteUnknown(const std::vector<HookRule>& rules) {
   const std::lock_guard lock(mutex_);
   for (const HookRule& rule : rules)
     if (hooked_[Quoted(rule)].empty())
-      Note(Quoted(rule) +
-           ": no function that it means was hooked in any process; see nm -C or "
-           "nm -D for the names in a file");
+      Note(Quoted(rule) + ": no function that it means was hooked in any process" +
+           (hints_[Quoted(rule)].empty() ? "; see nm -C or nm -D for the names in a file"
+                                         : hints_[Quoted(rule)]));
 }
 
 }  // namespace weft::hooks

@@ -65,6 +65,7 @@ class HookService {
   void Record(int32_t pid, const Status& status, const HookReport& report);
   void Note(const std::string& text);
   void NoteUnknown(const std::vector<HookRule>& rules);
+  [[nodiscard]] std::string Hint(const HookRule& rule) const;
   [[nodiscard]] bool IsMember(const std::vector<MappedRange>& ranges) const;
 
   UniqueFd listener_;
@@ -82,6 +83,9 @@ class HookService {
   std::set<std::string> noted_;
   // By the text of the rule: functions and their objects.
   std::map<std::string, std::set<std::pair<std::string, std::string>>> hooked_;
+  std::map<std::string, std::string> hints_;     // likewise: what may be meant instead
+  std::map<std::string, NearNames> near_names_;  // likewise
+  std::set<std::string> objects_;                // that processes have
 
   // The thread's own.
   std::vector<HookRule> rules_;

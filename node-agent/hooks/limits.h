@@ -32,6 +32,13 @@ inline constexpr size_t kStackBytes = size_t{64} << 10;
 inline constexpr std::chrono::milliseconds kLookInterval{500};
 // Looks in which a new process may still become one that is recorded.
 inline constexpr int kLooksAtNew = 4;
+// Names that are shown for one that was not found; names of one file that it is compared with, and
+// C++ names among these that are written out for that (some microseconds each).
+inline constexpr size_t kNearNames = 3;
+inline constexpr size_t kMaxCompared = 50000;
+inline constexpr size_t kMaxNearDemangled = 20000;
+// Names of objects that are remembered, for the same.
+inline constexpr size_t kMaxObjectNames = 1024;
 // Lines for people about functions that are not recorded.
 inline constexpr size_t kMaxNotes = 48;
 

@@ -151,6 +151,19 @@ class Results(FunctionsTest):
         self.assertEqual(self.events(), {"function:my_checksum_entry": 50, "function:my_checksum_exit": 50})
 
 
+class NearNames(FunctionsTest):
+    def test_unknown_function_is_told_with_the_nearest_names(self):
+        _, err = self.record(*self.trace(function_yaml("many_argument")),
+                             program=[PROGRAM, "calls", 1])
+        self.assertIn('function "many_argument" of "local_functions": hooked 0 functions; there is no such function, '
+                      'did you mean "many_arguments" (local_functions)?', err)
+
+    def test_unknown_library_is_told_with_the_nearest_names(self):
+        _, err = self.record(*self.trace(function_yaml("my_checksum", target="libwefd.so*")),
+                             program=[PROGRAM, "calls", 1])
+        self.assertIn('no process has loaded a file "libwefd.so*", did you mean "libweft.so"?', err)
+
+
 @unittest.skipUnless(os.access(PYTHON, os.X_OK), "needs Debian's python3")
 class RealProgram(FunctionsTest):
     """Debian's Python, which is not position-independent, with all functions of its symbol table hooked."""
