@@ -5,7 +5,9 @@
 // (struct schedule), after as many events at an eighth of that speed as WARM_BURSTS have. Prints a
 // JSON object (print_figures). With BENCH_OWN_RSEQ in the environment, and glibc told to register
 // no rseq area, every thread registers one of its own: weft then uses the atomic slot. Compiled
-// once against LTTng's headers, once against weft's.
+// once against LTTng's headers, once against weft's. The event "function" is a call of the library's
+// function that bench/functions traces, and BENCH_FIRST a command that runs before anything is
+// measured, with the process id in $PPID.
 //
 // In a pause, other programs may or may not take the CPU's caches and its translated addresses. If
 // they do, the first event after the pause costs some hundred nanoseconds more than the next
@@ -66,6 +68,8 @@ static inline void read_clock(void) {
 #endif
 }
 
+__attribute__((weak)) int64_t bench_function(int32_t id, uint64_t bytes, double ratio, void* data);
+
 static void burst(const char* kind, int n) {
   int local = 0;
   emitted += (uint64_t)n;
@@ -80,6 +84,8 @@ static void burst(const char* kind, int n) {
       tracepoint(bench, off, i);
       __asm__ volatile("" ::: "memory");
     }
+  } else if (strcmp(kind, "function") == 0) {
+    for (int i = 0; i < n; ++i) bench_function(i, (uint64_t)i * 3, i * 0.5, &local);
   } else if (strcmp(kind, "empty") == 0) {
     for (int i = 0; i < n; ++i) __asm__ volatile("" : : "r"(i) : "memory");
   } else {
@@ -259,6 +265,8 @@ int main(int argc, char** argv) {
   struct result* results = calloc((size_t)(threads * bursts), sizeof(results[0]));
   struct thread* all = calloc((size_t)threads, sizeof(all[0]));
   if (threads < 1 || bursts < 1 || results == NULL || all == NULL) return 2;
+  if (strcmp(event, "function") == 0 && bench_function == NULL) return 2;
+  if (getenv("BENCH_FIRST") != NULL && system(getenv("BENCH_FIRST")) != 0) return 2;
   pthread_barrier_init(&barrier, NULL, (unsigned)threads);
   for (int i = 0; i < threads; ++i) {
     all[i].results = results + i * bursts;

@@ -27,7 +27,9 @@ class Config:
     children: with what the tracer documents for programs whose children, too, are to be traced;
     folder: where the trace lies, the tracer's own unless given; monotonic: weft reads
     CLOCK_MONOTONIC as LTTng always does (needs root); own_rseq: the program registers an rseq area
-    of its own, so that weft uses the atomic slot; count: count the events on disk."""
+    of its own, so that weft uses the atomic slot; count: count the events on disk; trace: a file with
+    the Trace that weft records instead of `event`; preload: a library that LTTng's program is started
+    with; env: what the program's environment has beside."""
     event: str = "bench:*"
     subbuf_kib: int = 512
     overwrite: bool = False
@@ -38,6 +40,9 @@ class Config:
     monotonic: bool = False
     own_rseq: bool = False
     count: bool = True
+    trace: str = ""
+    preload: str = ""
+    env: dict = field(default_factory=dict)
 
 
 # glibc registers no rseq area; then bench/ust/program.c does.
@@ -169,7 +174,9 @@ class Lttng:
         extra = ["--filter", config.filter] if config.filter else []
         self._lttng("enable-event", "-u", "-s", "b", "-c", "c", config.event, *extra)
         self._lttng("start", "b")
-        env = self.env | (OWN_RSEQ if config.own_rseq else {})
+        env = self.env | config.env | (OWN_RSEQ if config.own_rseq else {})
+        if config.preload:
+            env = env | {"LD_PRELOAD": config.preload}
         if config.children:
             env = env | {"LD_PRELOAD": "liblttng-ust-fork.so"}
         ran = subprocess.run(argv, env=env, check=True, text=True, stdout=subprocess.PIPE)
@@ -201,8 +208,9 @@ class Weft:
         shutil.rmtree(out, ignore_errors=True)
         summary = os.path.join(self.home, "summary.json")
         command = [self.weft, "record", "--quiet", "--summary", summary, "-o", out,
-                   "--event", config.event, "--subbuf-size", f"{config.subbuf_kib}Ki",
-                   "--subbufs", str(SUBBUFS)]
+                   *(["-f", config.trace] if config.trace else
+                     ["--event", config.event, "--subbuf-size", f"{config.subbuf_kib}Ki",
+                      "--subbufs", str(SUBBUFS)])]
         if config.overwrite:
             command += ["--mode", "overwrite"]
         if config.filter:
@@ -211,7 +219,7 @@ class Weft:
             command += ["--context", context]
         if config.monotonic:
             command = self._with_another_clock_source(command)
-        env = os.environ | (OWN_RSEQ if config.own_rseq else {})
+        env = os.environ | config.env | (OWN_RSEQ if config.own_rseq else {})
         ran = subprocess.run([*command, "--", *argv], text=True, stdout=subprocess.PIPE,
                              stderr=subprocess.PIPE, env=env, check=False)
         if ran.returncode != 0:
