@@ -9,6 +9,7 @@
 #include "cli/kubectl/explain.h"
 #include "cli/kubectl/follower.h"
 #include "cli/kubectl/label_selector.h"
+#include "cli/kubectl/live_feed.h"
 #include "cli/kubectl/relay_client.h"
 #include "cli/kubectl/relay_path.h"
 #include "lib/api/selector.h"
@@ -147,6 +148,34 @@ class FollowerTest : public ::testing::Test {
   std::optional<std::uint64_t> discarded_;
   Follower follower_;
 };
+
+// Gives the viewers' feed the packets of a stream of a test's trace.
+void Feed(LiveFeed& feed, const ctf::TestTrace& trace, std::size_t stream) {
+  EXPECT_TRUE(feed.AddPackets("t", "c_" + std::to_string(stream),
+                              ctf::ReadAll(trace.file(stream))));
+}
+
+TEST(LiveFeed, BeginsAnotherTraceWhenAllStreamsHaveEnded) {
+  ctf::TestTrace trace;
+  trace.Begin();
+  const ctf::Channel& channel = trace.AddChannel({.name = "c"});
+  for (std::uint32_t cpu = 0; cpu < 3; ++cpu) {
+    trace.Finish(trace.AddStream(channel, cpu), 0, 0);
+  }
+  auto spool = Spool::Make();
+  ASSERT_TRUE(spool);
+  LiveFeed feed(std::move(*spool), "host", "session");
+  feed.SetMetadata("t", ctf::ReadAll(trace.path() + "/metadata"));
+  Feed(feed, trace, 0);
+  Feed(feed, trace, 1);
+  feed.SetEnded("t", "c_0");
+  feed.SetEnded("t", "c_1");
+  Feed(feed, trace, 2);
+  ASSERT_EQ(feed.trace().streams.size(), 3u);
+  EXPECT_EQ(feed.trace().streams[1].trace, 0u);
+  EXPECT_EQ(feed.trace().streams[2].trace, 1u);
+  EXPECT_EQ(feed.trace().traces[1].metadata, feed.trace().traces[0].metadata);
+}
 
 TEST_F(FollowerTest, ShowsAnEventWhenNoStreamCanBringAnOlderOne) {
   Write(0, {10, 30});

@@ -77,6 +77,14 @@ void LiveFeed::SetMetadata(const std::string& folder, std::string_view text) {
   to.trace = kNone;
 }
 
+// babeltrace2 forgets a trace when all of its streams have ended, and would wait for ever for the
+// metadata of a stream that comes later.
+bool LiveFeed::HasEnded(std::size_t trace) const {
+  return std::ranges::none_of(trace_.streams, [trace](const live::Stream& stream) {
+    return stream.trace == trace && !stream.has_ended;
+  });
+}
+
 std::size_t LiveFeed::Place(const std::string& folder, const std::string& file,
                             const ctf::PacketInfo& info) {
   const Key key(folder, info.channel_id, info.instance_id);
@@ -86,7 +94,7 @@ std::size_t LiveFeed::Place(const std::string& folder, const std::string& file,
   Folder& of = folders_[folder];
   // A stream that has ended for viewers and goes on: they cannot have it twice in one trace.
   const bool was_here = is_known && trace_.streams[found->second].trace == of.trace;
-  if (of.trace == kNone || was_here) {
+  if (of.trace == kNone || was_here || HasEnded(of.trace)) {
     of.trace = trace_.traces.size();
     trace_.traces.push_back({.path = folder, .metadata = of.metadata, .uuid = info.trace_uuid});
   }

@@ -70,6 +70,7 @@ class LiveFeed : public TailSink {
 
   Status AddPacket(const std::string& folder, const std::string& file, std::string_view packet,
                    const ctf::PacketInfo& info);
+  [[nodiscard]] bool HasEnded(std::size_t trace) const;
   // The stream's place in the trace, made where there is none.
   std::size_t Place(const std::string& folder, const std::string& file,
                     const ctf::PacketInfo& info);

@@ -191,8 +191,9 @@ class Live(LifeTest):
         self.assertEqual(late, int(told[1]) if told else 0, said)
 
     def end_trace(self):
-        self.end(NAMESPACE, {}, user={"events": [{"name": "emitter:*"}]})
+        counts = self.end(NAMESPACE, {}, user={"events": [{"name": "emitter:*"}]})
         self.api.phase = "Completed"
+        return counts
 
     def raised(self, said):
         return sum(int(count) for count in re.findall(r"(\d+) events of new streams came after later ones", said))
@@ -228,7 +229,8 @@ class Live(LifeTest):
             if program.args and "emitter" in str(program.args):
                 program.wait(PATIENCE)
         emitted = self.emitted()
-        self.end_trace()
+        counts = self.end_trace()
+        self.assertEqual((counts["recorded"], counts["delivered"]), (emitted, emitted), counts)
         for viewer, _, errors in viewers:
             self.assertEqual((viewer.wait(PATIENCE), errors.read_text()), (0, ""))
         _, late = text.communicate(timeout=PATIENCE)
