@@ -14,8 +14,8 @@
 #include "lib/base/host_clock.h"
 #include "lib/base/open_file_limit.h"
 #include "lib/ipc/descriptor_budget.h"
+#include "lib/sandbox/sandbox.h"
 #include "lib/tls/channel.h"
-#include "node-agent/consumer/sandbox.h"
 #include "node-agent/consumer/service.h"
 
 namespace {
@@ -68,9 +68,9 @@ int main(int argc, char** argv) {
   weft::tls::Prepare();
   const auto cpus = static_cast<uint32_t>(::get_nprocs_conf());
   // Every thread enters a sandbox of its own; afterwards there can be no more threads.
-  const auto writer = weft::consumer::BackgroundWriter::Make(weft::consumer::EnterSandbox);
+  const auto writer = weft::consumer::BackgroundWriter::Make([] { return weft::EnterSandbox(); });
   const weft::Status sandboxed =
-      writer ? weft::consumer::EnterSandbox() : std::unexpected(writer.error());
+      writer ? weft::EnterSandbox() : std::unexpected(writer.error());
   if (!sandboxed) {
     std::fprintf(stderr, "weft-consumer: %s\n", sandboxed.error().message.c_str());
     return 1;

@@ -2,7 +2,7 @@
 // What a consumer in its sandbox cannot do, and what must go on working there. Each case is a
 // process of its own, linked with the very code of the product. That every thread of the real one
 // is in it: tests/local/hostile_test.py.
-#include "node-agent/consumer/sandbox.h"
+#include "lib/sandbox/sandbox.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -7,10 +7,10 @@
 #include <string_view>
 
 #include "lib/api/nearest.h"
+#include "lib/base/open_in_root.h"
 #include "lib/control/ruleset.h"
 #include "node-agent/agent/session/compile.h"
 #include "node-agent/agent/session/event_list.h"
-#include "node-agent/agent/session/probe_object.h"
 #include "node-agent/kernel/catalogue.h"
 #include "node-agent/kernel/kernel_types.h"
 #include "node-agent/kernel/probes.h"
@@ -243,7 +243,7 @@ Status AddPlaces(const api::UserProbeRule& rule, const kernel::UserProgram& prog
 
 Result<std::shared_ptr<const UniqueFd>> OpenObject(const api::UserProbeRule& rule,
                                                    const std::string& root) {
-  auto opened = OpenProbeObject(root, rule.object);
+  auto opened = OpenInRoot(root, rule.object);
   if (!opened)
     return std::unexpected(
         std::move(opened.error()).Context("probe \"" + rule.name + "\": " + rule.object));

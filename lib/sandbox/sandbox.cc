@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // See sandbox.h.
-#include "node-agent/consumer/sandbox.h"
+#include "lib/sandbox/sandbox.h"
 
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -11,6 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <memory>
 #include <string>
 #include <type_traits>
@@ -22,10 +23,10 @@
 extern "C" __attribute__((visibility("default"))) int __lsan_is_turned_off() { return 1; }
 #endif
 
-namespace weft::consumer {
+namespace weft {
 namespace {
 
-// The system calls of a consumer. None of them takes a path, makes a descriptor for something new,
+// The system calls that are allowed. None of them takes a path, makes a descriptor for something new,
 // or names another process.
 constexpr int kAllowed[] = {
     // For descriptors that it was given.
@@ -97,16 +98,19 @@ void DropCapabilities() {
 
 }  // namespace
 
-Status EnterSandbox() {
+Status EnterSandbox(std::span<const int> refused) {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return FailErrno("sandbox: no_new_privs");
   DropCapabilities();
   const Filter filter(::seccomp_init(SCMP_ACT_KILL_PROCESS));
   if (filter == nullptr) return Fail(ErrorCode::kUnsupported, "sandbox: no seccomp filter");
   WEFT_TRY(AddRules(filter.get()));
+  for (const int call : refused)
+    if (const int rc = ::seccomp_rule_add(filter.get(), SCMP_ACT_ERRNO(EACCES), call, 0); rc != 0)
+      return SeccompFailed(rc, "seccomp_rule_add");
   if (const int rc = ::seccomp_load(filter.get()); rc != 0) {
     return SeccompFailed(rc, "seccomp_load");
   }
   return {};
 }
 
-}  // namespace weft::consumer
+}  // namespace weft

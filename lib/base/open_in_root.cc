@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See probe_object.h. openat2(2): RESOLVE_IN_ROOT.
-#include "node-agent/agent/session/probe_object.h"
+// See open_in_root.h. openat2(2): RESOLVE_IN_ROOT.
+#include "lib/base/open_in_root.h"
 
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -11,9 +11,9 @@
 #include <cerrno>
 #include <cstring>
 
-namespace weft::agent {
+namespace weft {
 
-Result<UniqueFd> OpenProbeObject(const std::string& root, const std::string& path) {
+Result<UniqueFd> OpenInRoot(const std::string& root, const std::string& path) {
   const UniqueFd folder(open(root.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
   if (!folder) return FailErrno(root);
   open_how how{};
@@ -34,4 +34,4 @@ Result<UniqueFd> OpenProbeObject(const std::string& root, const std::string& pat
   return file;
 }
 
-}  // namespace weft::agent
+}  // namespace weft

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files of a container are found in it and nowhere else, whatever its links say.
-#include "node-agent/agent/session/probe_object.h"
+#include "lib/base/open_in_root.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-namespace weft::agent {
+namespace weft {
 namespace {
 
 class ProbeObjectTest : public ::testing::Test {
@@ -24,7 +24,7 @@ class ProbeObjectTest : public ::testing::Test {
   ~ProbeObjectTest() override { std::filesystem::remove_all(root_); }
 
   [[nodiscard]] std::string Read(const std::string& path) const {
-    const auto file = OpenProbeObject(root_, path);
+    const auto file = OpenInRoot(root_, path);
     if (!file) return file.error().message;
     char text[64] = {};
     EXPECT_GE(::read(file->get(), text, sizeof(text) - 1), 0);
@@ -56,10 +56,10 @@ TEST_F(ProbeObjectTest, OnlyRegularFilesAreOpened) {
   EXPECT_EQ(Read("/fifo"), "no regular file");
   EXPECT_EQ(Read("/bin"), "no regular file");
   EXPECT_EQ(Read("/none"), "No such file or directory");
-  EXPECT_FALSE(OpenProbeObject(root_ + "/none", "/bin/program"));
+  EXPECT_FALSE(OpenInRoot(root_ + "/none", "/bin/program"));
   // Links in /proc that are not paths are not followed.
-  EXPECT_FALSE(OpenProbeObject("/", "/proc/self/exe"));
+  EXPECT_FALSE(OpenInRoot("/", "/proc/self/exe"));
 }
 
 }  // namespace
-}  // namespace weft::agent
+}  // namespace weft
