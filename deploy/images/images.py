@@ -55,8 +55,8 @@ def release_of(module):
 
 def agent():
     # Root, as it reaches into other containers; consumers drop it.
-    image = weft_image("weft-agent", "weft-keeper", "weft-node-agent", "weft-consumer", "weft-install-test", user="0",
-                       files=["lib/libweft.so"])
+    image = weft_image("weft-agent", "weft-keeper", "weft-node-agent", "weft-consumer", "weft-types",
+                       "weft-install-test", user="0", files=["lib/libweft.so"])
     for source in kmod_sources():
         if str(source).startswith(TEST_MODULE):
             continue

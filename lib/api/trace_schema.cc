@@ -18,6 +18,7 @@
 #include "lib/api/names.h"
 #include "lib/api/quantity.h"
 #include "lib/api/scalar_types.h"
+#include "lib/api/value_type.h"
 
 namespace weft::api {
 namespace {
@@ -196,10 +197,6 @@ TypePtr<EventRule> EventRuleSchema() {
        MakeField("filter", &T::filter, FilterString(), kFilterDoc)});
 }
 
-constexpr std::array<std::string_view, 12> kValueTypes = {"int8",  "int16",  "int32",   "int64",
-                                                          "uint8", "uint16", "uint32",  "uint64",
-                                                          "float", "double", "pointer", "string"};
-
 TypePtr<FunctionArg> FunctionArgSchema() {
   using A = FunctionArg;
   return Object<A>("FunctionArg", {MakeField("name", &A::name, Identifier(limits::kIdentifier),
@@ -233,10 +230,12 @@ TypePtr<FunctionRule> FunctionRuleSchema() {
            ListOf(Enum<FunctionMoment>(kFunctionMoments), kFunctionMoments.size(), ListKind::kSet),
            "The events of each call. Absent: entry and exit."),
        MakeField("args", &T::args, ListOf(arg, limits::kFunctionArgs),
-                 "The first arguments, in order, with their types in C. Absent: none is recorded. "
-                 "Strings are not recorded yet."),
+                 "The first arguments, in order, with their types in C. Absent: those of the debug "
+                 "information; where there is none, the argument registers of integers. Strings "
+                 "are not recorded yet."),
        MakeField("returns", &T::returns, type,
-                 "Type of the return value in C. Absent: it is not recorded."),
+                 "Type of the return value in C. Absent: that of the debug information; where there "
+                 "is none, it is not recorded."),
        MakeField("filter", &T::filter, FilterString(),
                  "Not available yet: a Trace with it is refused. spec.filter holds for functions, "
                  "too.")});

@@ -4,11 +4,22 @@
 #ifndef WEFT_LIB_API_VALUE_TYPE_H_
 #define WEFT_LIB_API_VALUE_TYPE_H_
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 
 #include "lib/api/trace.h"
 
 namespace weft::api {
+
+// As a Trace writes them, by enum ValueType.
+inline constexpr std::array<std::string_view, 12> kValueTypes = {
+    "int8",   "int16",  "int32", "int64",  "uint8",   "uint16",
+    "uint32", "uint64", "float", "double", "pointer", "string"};
+
+constexpr std::string_view NameOf(ValueType type) {
+  return kValueTypes[static_cast<std::size_t>(type)];
+}
 
 // Returns the size in bytes; 0: a string, which has none of its own.
 constexpr uint8_t SizeOf(ValueType type) {

@@ -41,6 +41,9 @@ constexpr std::string_view kNoExit[] = {
     "_exit",       "pthread_exit", "abort",         "__builtin_return_address",
     "mcount",      "_mcount",      "__fentry__"};
 
+// In the names that compilers give to copies of functions.
+constexpr const char* kCopies[] = {".isra.", ".constprop.", ".part.", ".specialized.", ".argprom"};
+
 // The longest part of a pattern that a mangled name must contain to be meant.
 std::string LongestWord(const std::string& pattern) {
   std::string longest, word;
@@ -264,6 +267,16 @@ Result<FunctionFile> ReadFunctions(int file, const std::vector<HookRule>& rules,
   WEFT_TRY(EachSymbol(image, SHT_SYMTAB, take));
   WEFT_TRY(EachSymbol(image, SHT_DYNSYM, take));
   return reader.Finish();
+}
+
+std::vector<uint64_t> AddressesToType(const FunctionFile& file) {
+  std::vector<uint64_t> addresses;
+  for (const Function& function : file.functions) {
+    const bool is_copy = std::ranges::any_of(
+        kCopies, [&](const char* mark) { return function.symbol.find(mark) != std::string::npos; });
+    if (function.why_not.empty() && !is_copy) addresses.push_back(function.value);
+  }
+  return addresses;
 }
 
 std::string WhyNotObject(const std::string& name) {

@@ -12,6 +12,7 @@
 
 #include "lib/api/trace.h"
 #include "lib/base/result.h"
+#include "node-agent/hooks/function_types.h"
 #include "node-agent/hooks/near_names.h"
 
 namespace weft::hooks {
@@ -47,6 +48,8 @@ struct FunctionFile {
   // By the index of a rule that is no pattern, and that means none of the functions: the nearest
   // names. Their object is left empty.
   std::map<size_t, std::vector<NearName>> near;
+  TypesByAddress types;      // of functions, from debug information
+  std::string why_no_types;  // why that could not be read; "": it could, or there is none
 };
 
 // Returns the functions of an open file that one of the rules with index in `chosen` means.
@@ -54,6 +57,10 @@ struct FunctionFile {
 // rules mean too many functions.
 Result<FunctionFile> ReadFunctions(int file, const std::vector<HookRule>& rules,
                                    const std::vector<size_t>& chosen);
+
+// Returns the addresses of the functions that may be hooked, sorted. Left out are copies that the
+// compiler made for some of the callers: their arguments are not those of the source.
+std::vector<uint64_t> AddressesToType(const FunctionFile& file);
 
 // Returns why functions of an object with this file name are not hooked; "": they are.
 std::string WhyNotObject(const std::string& name);

@@ -154,6 +154,7 @@ class Planner {
     if (!file) return RefuseAll(object, named, file.error().message);
     if (file->is_go)
       return RefuseAll(object, named, "Go's functions have stacks of their own kind");
+    if (!file->why_no_types.empty()) report_.untyped[object.name] = file->why_no_types;
     for (const auto& [rule, names] : file->near)
       for (NearName near : names) {
         near.object = object.name;
@@ -188,7 +189,10 @@ class Planner {
                                  .exit_only = exit_only});
     };
     if (!function.why_not.empty()) return refuse(function.why_not);
-    const api::FunctionRule& rule = rules_[function.rule].rule;
+    api::FunctionRule rule = rules_[function.rule].rule;
+    TypeSource source = TypeSource::kTrace;
+    if (const std::string why = AddTypes(file, function, rule, source); !why.empty())
+      return refuse(why);
     NewHook hook{.address = object.begin - file.lowest + function.value,
                  .rule = &rule,
                  .function = function.name,
@@ -208,7 +212,28 @@ class Planner {
       return refuse("another symbol lies in its first bytes");
     if (const Status want = Want(hook); !want) return refuse(want.error().message);
     wanted_.insert(hook.address);
-    report_.hooked.emplace(function.rule, object.name, function.name);
+    report_.hooked.emplace(std::tuple(function.rule, object.name, function.name), source);
+  }
+
+  // Adds to the rule what the debug information knows of a function. Returns why the rule does not
+  // fit it; "": it does.
+  static std::string AddTypes(const FunctionFile& file, const Function& function,
+                              api::FunctionRule& rule, TypeSource& source) {
+    const auto known = file.types.find(function.value);
+    if (known == file.types.end()) {
+      if (rule.args.empty()) {
+        rule.args = RawRegisters();
+        source = TypeSource::kRegisters;
+      }
+      return "";
+    }
+    if (std::string why = WhyNotFitting(rule, known->second); !why.empty()) return why;
+    if (rule.args.empty()) {
+      rule.args = known->second.args;
+      source = TypeSource::kDebugInformation;
+    }
+    if (!rule.returns) rule.returns = known->second.returns;
+    return "";
   }
 
   // Reads the function as it is without a hook.
@@ -273,6 +298,14 @@ Result<FunctionFile> FunctionCache::Read(const ProcessMemory& memory, const Load
     return known->second;
   WEFT_ASSIGN(FunctionFile read, ReadFunctions(file.get(), rules, chosen));
   read.name = object.name;
+  if (const std::vector<uint64_t> addresses = AddressesToType(read); !addresses.empty()) {
+    auto types = types_.Find(file.get(), "/proc/" + std::to_string(memory.pid()) + "/root",
+                             object.path, addresses);
+    if (types)
+      read.types = std::move(*types);
+    else if (types.error().code != ErrorCode::kNotFound)
+      read.why_no_types = types.error().message;
+  }
   files_.insert_or_assign(key, read);
   return read;
 }

@@ -21,6 +21,7 @@
 #include "node-agent/hooks/functions.h"
 #include "node-agent/hooks/hook_table.h"
 #include "node-agent/hooks/process_memory.h"
+#include "node-agent/hooks/type_cache.h"
 
 namespace weft::hooks {
 
@@ -32,8 +33,13 @@ struct RefusedFunction {
   bool exit_only = false;
 };
 
+// Where the types of a function's values are from.
+enum class TypeSource : uint8_t { kTrace, kDebugInformation, kRegisters };
+
 struct HookReport {
-  std::set<std::tuple<size_t, std::string, std::string>> hooked;  // rule, object, function
+  // By rule, object and function.
+  std::map<std::tuple<size_t, std::string, std::string>, TypeSource> hooked;
+  std::map<std::string, std::string> untyped;  // by object: why its debug information is not read
   std::vector<RefusedFunction> refused;
   std::set<std::string> objects;       // names of all objects of the process
   std::map<size_t, NearNames> near;    // by rule: names near to one that an object does not have
@@ -45,12 +51,13 @@ class FunctionCache {
  public:
   Result<FunctionFile> Read(const ProcessMemory& memory, const LoadedObject& object,
                             const std::vector<HookRule>& rules, const std::vector<size_t>& chosen);
-  // The rules changed.
+  // The rules changed. Types stay.
   void Clear() { files_.clear(); }
 
  private:
   using Key = std::tuple<uint64_t, uint64_t, uint64_t, int64_t>;  // device, inode, size, time
   std::map<Key, FunctionFile> files_;
+  TypeCache types_;
 };
 
 // kNotFound: there is no such process, or none that can have hooks; the message says why.

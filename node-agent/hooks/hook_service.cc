@@ -54,6 +54,22 @@ std::string Quoted(const HookRule& rule) {
   return text;
 }
 
+// Returns the part of a line that tells where types are from; "": all are the Trace's.
+std::string TypesText(const std::map<std::pair<std::string, std::string>, TypeSource>& functions) {
+  const auto count = [&](TypeSource wanted) {
+    return std::ranges::count_if(functions, [&](const auto& f) { return f.second == wanted; });
+  };
+  std::string text;
+  const auto add = [&text](auto number, const std::string& what) {
+    if (number == 0) return;
+    text += text.empty() ? "; arguments " : ", ";
+    text.append("of ").append(std::to_string(number)).append(" ").append(what);
+  };
+  add(count(TypeSource::kDebugInformation), "as their debug information says");
+  add(count(TypeSource::kRegisters), "as words of registers, since their types are not known");
+  return text;
+}
+
 }  // namespace
 
 HookService::~HookService() {
@@ -104,7 +120,8 @@ std::vector<std::string> HookService::Summary() const {
     std::string line =
         rule + ": hooked " + std::to_string(count) + (count == 1 ? " function" : " functions");
     size_t named = 0;
-    for (const auto& [function, object] : functions) {
+    for (const auto& [function_and_object, source] : functions) {
+      const auto& [function, object] = function_and_object;
       if (named == kNamedFunctions) {
         line += ", ...";
         break;
@@ -112,6 +129,7 @@ std::vector<std::string> HookService::Summary() const {
       line += named++ == 0 ? ": " : ", ";
       line.append(function).append(" (").append(object).append(")");
     }
+    line += TypesText(functions);
     if (const auto hint = hints_.find(rule); count == 0 && hint != hints_.end())
       line += hint->second;
     lines.push_back(line);
@@ -207,8 +225,12 @@ void HookService::Record(int32_t pid, const Status& status, const HookReport& re
          ": its functions are not recorded: " + status.error().message);
   if (number_ != wanted_number_) return;
   if (status)
-    for (const auto& [rule, object, function] : report.hooked)
-      hooked_[Quoted(rules_[rule])].emplace(function, object);
+    for (const auto& [place, source] : report.hooked) {
+      const auto& [rule, object, function] = place;
+      hooked_[Quoted(rules_[rule])].insert_or_assign({function, object}, source);
+    }
+  for (const auto& [object, why] : report.untyped)
+    Note("types of functions of " + object + " are not known: " + why);
   for (const auto& [rule, names] : report.near) {
     NearNames& near = near_names_[Quoted(rules_[rule])];
     near.Offer(names.best());

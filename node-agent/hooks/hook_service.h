@@ -82,7 +82,7 @@ class HookService {
   std::vector<std::string> notes_;
   std::set<std::string> noted_;
   // By the text of the rule: functions and their objects.
-  std::map<std::string, std::set<std::pair<std::string, std::string>>> hooked_;
+  std::map<std::string, std::map<std::pair<std::string, std::string>, TypeSource>> hooked_;
   std::map<std::string, std::string> hints_;     // likewise: what may be meant instead
   std::map<std::string, NearNames> near_names_;  // likewise
   std::set<std::string> objects_;                // that processes have

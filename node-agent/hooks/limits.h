@@ -39,6 +39,16 @@ inline constexpr size_t kMaxCompared = 50000;
 inline constexpr size_t kMaxNearDemangled = 20000;
 // Names of objects that are remembered, for the same.
 inline constexpr size_t kMaxObjectNames = 1024;
+// Types from debug information. weft-types takes at most this memory of its own and this time for
+// one file; the file itself is mapped. A debug file of 200 MB takes about a tenth of that.
+inline constexpr uint64_t kTypesMemoryBytes = uint64_t{256} << 20;
+inline constexpr uint64_t kTypesAddressBytes = uint64_t{8} << 30;
+inline constexpr std::chrono::seconds kTypesPatience{10};
+inline constexpr size_t kMaxTypesBytes = size_t{16} << 20;  // of its answer
+inline constexpr int kMaxTypeDepth = 64;                    // typedefs of typedefs, namespaces
+inline constexpr size_t kMaxFieldNameBytes = 128;
+inline constexpr size_t kMaxNoteBytes = size_t{64} << 10;  // a build-id has 20 bytes
+inline constexpr size_t kMaxTypedFiles = 64;               // that are remembered
 // Lines for people about functions that are not recorded.
 inline constexpr size_t kMaxNotes = 48;
 

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// See dwarf_types.h. DWARF 5, sections 3.3 (subprograms), 5 (types); System V ABI for x86-64, 3.2.3.
+//
+// A type that takes several registers, or none, ends what is recorded: the place of the arguments
+// behind it would be a guess.
+#include "node-agent/hooks/dwarf_types.h"
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "lib/abi/hooks.h"
+#include "node-agent/hooks/limits.h"
+
+namespace weft::hooks {
+namespace {
+
+using api::ValueType;
+
+enum class Place : uint8_t { kRegisters, kMemory, kUnknown };
+
+constexpr uint64_t kRegistersOfResult = 16;  // bytes
+
+bool IsC(int language) {
+  switch (language) {
+    case DW_LANG_C:
+    case DW_LANG_C89:
+    case DW_LANG_C99:
+    case DW_LANG_C11:
+    case DW_LANG_ObjC:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool IsCpp(int language) {
+  switch (language) {
+    case DW_LANG_C_plus_plus:
+    case DW_LANG_C_plus_plus_03:
+    case DW_LANG_C_plus_plus_11:
+    case DW_LANG_C_plus_plus_14:
+    case DW_LANG_ObjC_plus_plus:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool IsAggregate(int tag) {
+  return tag == DW_TAG_structure_type || tag == DW_TAG_class_type || tag == DW_TAG_union_type;
+}
+
+// Returns the type of a DIE without names and qualifiers; false: it has none (void), or one that
+// cannot be read.
+bool TypeOf(Dwarf_Die* die, Dwarf_Die& type) {
+  Dwarf_Attribute attribute;
+  if (dwarf_attr_integrate(die, DW_AT_type, &attribute) == nullptr ||
+      dwarf_formref_die(&attribute, &type) == nullptr)
+    return false;
+  for (int i = 0; i < kMaxTypeDepth; ++i) {
+    switch (dwarf_tag(&type)) {
+      case DW_TAG_typedef:
+      case DW_TAG_const_type:
+      case DW_TAG_volatile_type:
+      case DW_TAG_restrict_type:
+      case DW_TAG_atomic_type:
+        break;
+      default:
+        return true;
+    }
+    Dwarf_Die next;
+    if (dwarf_attr(&type, DW_AT_type, &attribute) == nullptr ||
+        dwarf_formref_die(&attribute, &next) == nullptr)
+      return false;
+    type = next;
+  }
+  return false;
+}
+
+std::optional<uint64_t> NumberOf(Dwarf_Die* die, unsigned name) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word value = 0;
+  if (dwarf_attr_integrate(die, name, &attribute) == nullptr ||
+      dwarf_formudata(&attribute, &value) != 0)
+    return std::nullopt;
+  return value;
+}
+
+std::optional<ValueType> Integer(uint64_t size, bool is_signed) {
+  switch (size) {
+    case 1:
+      return is_signed ? ValueType::kInt8 : ValueType::kUint8;
+    case 2:
+      return is_signed ? ValueType::kInt16 : ValueType::kUint16;
+    case 4:
+      return is_signed ? ValueType::kInt32 : ValueType::kUint32;
+    case 8:
+      return is_signed ? ValueType::kInt64 : ValueType::kUint64;
+    default:
+      return std::nullopt;
+  }
+}
+
+std::optional<ValueType> BaseType(Dwarf_Die* type) {
+  const uint64_t size = NumberOf(type, DW_AT_byte_size).value_or(0);
+  switch (NumberOf(type, DW_AT_encoding).value_or(0)) {
+    case DW_ATE_signed:
+    case DW_ATE_signed_char:
+      return Integer(size, true);
+    case DW_ATE_unsigned:
+    case DW_ATE_unsigned_char:
+    case DW_ATE_boolean:
+    case DW_ATE_UTF:
+      return Integer(size, false);
+    case DW_ATE_float:
+      if (size == 4) return ValueType::kFloat;
+      if (size == 8) return ValueType::kDouble;
+      return std::nullopt;
+    default:
+      return std::nullopt;
+  }
+}
+
+// Returns the type of a value that lies in one register or in 8 bytes of the stack.
+std::optional<ValueType> Scalar(Dwarf_Die* type) {
+  switch (dwarf_tag(type)) {
+    case DW_TAG_base_type:
+      return BaseType(type);
+    case DW_TAG_enumeration_type: {
+      Dwarf_Die underlying;
+      if (TypeOf(type, underlying) && dwarf_tag(&underlying) == DW_TAG_base_type)
+        return BaseType(&underlying);
+      return Integer(NumberOf(type, DW_AT_byte_size).value_or(0), false);
+    }
+    case DW_TAG_pointer_type:
+    case DW_TAG_reference_type:
+    case DW_TAG_rvalue_reference_type:
+      return ValueType::kPointer;
+    default:
+      return std::nullopt;
+  }
+}
+
+// Has a class nothing but scalars, so that it can be copied bit by bit? False: this is not known.
+bool IsPlain(Dwarf_Die* type) {
+  Dwarf_Die die;
+  if (dwarf_child(type, &die) != 0) return true;
+  do {
+    Dwarf_Die member;
+    if (dwarf_tag(&die) != DW_TAG_member || !TypeOf(&die, member) || !Scalar(&member)) return false;
+  } while (dwarf_siblingof(&die, &die) == 0);
+  return true;
+}
+
+// Where a struct or a class is when it is returned. C++ returns a small class in registers if it
+// can be copied bit by bit; clang writes that down, gcc does not.
+Place PlaceOf(Dwarf_Die* type, bool is_cpp) {
+  const auto size = NumberOf(type, DW_AT_byte_size);
+  if (!size) return Place::kUnknown;
+  if (*size > kRegistersOfResult) return Place::kMemory;
+  if (!is_cpp) return Place::kRegisters;
+  const auto convention = NumberOf(type, DW_AT_calling_convention);
+  if (convention == DW_CC_pass_by_reference) return Place::kMemory;
+  if (convention == DW_CC_pass_by_value || IsPlain(type)) return Place::kRegisters;
+  return Place::kUnknown;
+}
+
+class Reader {
+ public:
+  Reader(Dwarf* dwarf, const std::vector<uint64_t>& addresses)
+      : dwarf_(dwarf), addresses_(addresses) {}
+
+  TypesByAddress Read() {
+    Dwarf_CU* unit = nullptr;
+    Dwarf_Die die;
+    uint8_t kind = 0;
+    while (dwarf_get_units(dwarf_, unit, &unit, nullptr, &kind, &die, nullptr) == 0) {
+      const int language = kind == DW_UT_compile ? dwarf_srclang(&die) : -1;
+      if (!IsC(language) && !IsCpp(language)) continue;
+      is_cpp_ = IsCpp(language);
+      has_types_ = false;
+      TypesByAddress all;
+      all.swap(types_);
+      if (Concerns(&die)) ReadChildren(&die, 0);
+      if (!has_types_) types_.clear();
+      types_.merge(all);
+    }
+    return std::move(types_);
+  }
+
+ private:
+  // Is one of the addresses in this unit?
+  bool Concerns(Dwarf_Die* unit) const {
+    Dwarf_Addr base = 0, begin = 0, end = 0;
+    for (ptrdiff_t at = 0; (at = dwarf_ranges(unit, at, &base, &begin, &end)) > 0;) {
+      const auto first = std::ranges::lower_bound(addresses_, begin);
+      if (first != addresses_.end() && *first < end) return true;
+    }
+    return false;
+  }
+
+  void ReadChildren(Dwarf_Die* parent, int depth) {
+    Dwarf_Die die;
+    if (depth > kMaxTypeDepth || dwarf_child(parent, &die) != 0) return;
+    do {
+      if (dwarf_tag(&die) == DW_TAG_base_type) has_types_ = true;
+      if (dwarf_tag(&die) == DW_TAG_subprogram) ReadFunction(&die);
+      if (dwarf_tag(&die) == DW_TAG_namespace) ReadChildren(&die, depth + 1);
+    } while (dwarf_siblingof(&die, &die) == 0);
+  }
+
+  void ReadFunction(Dwarf_Die* function) {
+    Dwarf_Addr address = 0;
+    if (dwarf_lowpc(function, &address) != 0 || !std::ranges::binary_search(addresses_, address) ||
+        NumberOf(function, DW_AT_calling_convention) == DW_CC_nocall)
+      return;
+    FunctionTypes types;
+    if (!ReadResult(function, types)) return;
+    // A copy of an inline function may have fewer parameters, in another order.
+    Dwarf_Attribute attribute;
+    Dwarf_Die origin = *function;
+    if (dwarf_attr(function, DW_AT_abstract_origin, &attribute) != nullptr &&
+        dwarf_formref_die(&attribute, &origin) == nullptr)
+      return;
+    ReadParameters(&origin, types);
+    if (types.returns || !types.args.empty()) has_types_ = true;
+    types_.emplace(address, std::move(types));
+  }
+
+  // False: where the arguments are is not known.
+  bool ReadResult(Dwarf_Die* function, FunctionTypes& types) const {
+    Dwarf_Die type;
+    if (!TypeOf(function, type)) {
+      Dwarf_Attribute attribute;
+      return dwarf_attr_integrate(function, DW_AT_type, &attribute) == nullptr;
+    }
+    types.returns = Scalar(&type);
+    if (!IsAggregate(dwarf_tag(&type))) return true;
+    const Place place = PlaceOf(&type, is_cpp_);
+    if (place == Place::kMemory) types.args.push_back({kResultAddress, ValueType::kPointer});
+    return place != Place::kUnknown;
+  }
+
+  static void ReadParameters(Dwarf_Die* function, FunctionTypes& types) {
+    Dwarf_Die die;
+    if (dwarf_child(function, &die) != 0) return;
+    do {
+      if (dwarf_tag(&die) == DW_TAG_unspecified_parameters) types.is_variable = true;
+      if (dwarf_tag(&die) != DW_TAG_formal_parameter) continue;
+      if (!types.not_recorded.empty() || types.args.size() == WEFT_HOOK_MAX_VALUES) continue;
+      Dwarf_Attribute attribute;
+      const char* name = dwarf_attr_integrate(&die, DW_AT_name, &attribute) == nullptr
+                             ? nullptr
+                             : dwarf_formstring(&attribute);
+      const std::string field = FieldNameLike(name == nullptr ? "" : name, types.args);
+      Dwarf_Die type;
+      const auto scalar = TypeOf(&die, type) ? Scalar(&type) : std::nullopt;
+      if (scalar)
+        types.args.push_back({field, *scalar});
+      else
+        types.not_recorded = field;
+    } while (dwarf_siblingof(&die, &die) == 0);
+  }
+
+  Dwarf* const dwarf_;
+  const std::vector<uint64_t>& addresses_;
+  bool is_cpp_ = false;     // the unit
+  bool has_types_ = false;  // likewise: with -g1 a unit has functions, but no types
+  TypesByAddress types_;
+};
+
+}  // namespace
+
+Result<TypesByAddress> ReadDwarfTypes(int file, const std::vector<uint64_t>& addresses) {
+  const std::unique_ptr<Dwarf, int (*)(Dwarf*)> dwarf(dwarf_begin(file, DWARF_C_READ), dwarf_end);
+  if (dwarf == nullptr) return Fail(ErrorCode::kInvalid, dwarf_errmsg(-1));
+  return Reader(dwarf.get(), addresses).Read();
+}
+
+}  // namespace weft::hooks

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// See function_types.h.
+#include "node-agent/hooks/function_types.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstdio>
+#include <cstring>
+
+#include "lib/abi/hooks.h"
+#include "lib/api/value_type.h"
+#include "node-agent/hooks/limits.h"
+
+namespace weft::hooks {
+namespace {
+
+using api::ValueType;
+
+constexpr size_t kMaxErrorBytes = 200;
+constexpr std::string_view kDone = "done\n";
+
+std::unexpected<Error> Invalid() {
+  return Fail(ErrorCode::kInvalid, "weft-types' answer is wrong");
+}
+
+std::optional<ValueType> TypeNamed(std::string_view name) {
+  const auto at = std::ranges::find(api::kValueTypes, name);
+  if (at == api::kValueTypes.end()) return std::nullopt;
+  const auto type = static_cast<ValueType>(at - api::kValueTypes.begin());
+  return type == ValueType::kString ? std::nullopt : std::optional(type);
+}
+
+bool IsFieldName(std::string_view name) {
+  return !name.empty() && name.size() <= kMaxFieldNameBytes &&
+         std::isdigit(static_cast<unsigned char>(name[0])) == 0 &&
+         std::ranges::all_of(name, [](char c) {
+           return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+         });
+}
+
+// Takes the text up to a separator, or all of it.
+std::string_view Take(std::string_view& text, char separator) {
+  const size_t end = std::min(text.find(separator), text.size());
+  const std::string_view part = text.substr(0, end);
+  text.remove_prefix(std::min(end + 1, text.size()));
+  return part;
+}
+
+std::string Printable(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += std::isprint(static_cast<unsigned char>(c)) != 0 ? c : '?';
+  return out;
+}
+
+Status ParseArgument(std::string_view part, FunctionTypes& types) {
+  if (part == "...") {
+    types.is_variable = true;
+    return {};
+  }
+  if (part.starts_with('!')) {
+    if (!IsFieldName(part.substr(1))) return Invalid();
+    types.not_recorded = part.substr(1);
+    return {};
+  }
+  const std::string_view name = Take(part, ':');
+  const auto type = TypeNamed(part);
+  if (!IsFieldName(name) || !type || types.args.size() == WEFT_HOOK_MAX_VALUES ||
+      std::ranges::any_of(types.args, [&](const auto& arg) { return arg.name == name; }))
+    return Invalid();
+  types.args.push_back({std::string(name), *type});
+  return {};
+}
+
+// Have they the same place and size?
+bool Fits(ValueType wanted, ValueType is) {
+  if (wanted == ValueType::kString) return is == ValueType::kPointer;
+  return api::IsFloat(wanted) == api::IsFloat(is) && api::SizeOf(wanted) == api::SizeOf(is);
+}
+
+std::string Differs(const std::string& what, ValueType wanted, ValueType is) {
+  std::string text = what;
+  text.append(" is ").append(api::NameOf(wanted)).append(" in the Trace, and ");
+  return text.append(api::NameOf(is)).append(" in the debug information: give that type");
+}
+
+}  // namespace
+
+std::string ToText(const TypesByAddress& types) {
+  std::string text;
+  for (const auto& [address, function] : types) {
+    char number[20];
+    std::snprintf(number, sizeof(number), "%llx", static_cast<unsigned long long>(address));
+    text.append(number).append(" ");
+    text.append(function.returns ? api::NameOf(*function.returns) : "-");
+    for (const api::FunctionArg& arg : function.args)
+      text.append(" ").append(arg.name).append(":").append(api::NameOf(arg.type));
+    if (function.is_variable) text += " ...";
+    if (!function.not_recorded.empty()) text.append(" !").append(function.not_recorded);
+    text += "\n";
+  }
+  return text.append(kDone);
+}
+
+Result<TypesByAddress> ParseTypes(std::string_view text) {
+  TypesByAddress all;
+  if (text.starts_with(kTypesError))
+    return Fail(ErrorCode::kInvalid,
+                "its debug information cannot be read: " +
+                    Printable(text.substr(std::strlen(kTypesError), kMaxErrorBytes)));
+  if (!text.ends_with(kDone)) return Invalid();
+  text.remove_suffix(kDone.size());
+  while (!text.empty()) {
+    std::string_view line = Take(text, '\n');
+    const std::string_view number = Take(line, ' ');
+    uint64_t address = 0;
+    const auto parsed = std::from_chars(number.data(), number.data() + number.size(), address, 16);
+    if (parsed.ec != std::errc() || parsed.ptr != number.data() + number.size()) return Invalid();
+    FunctionTypes types;
+    const std::string_view returns = Take(line, ' ');
+    types.returns = TypeNamed(returns);
+    if (!types.returns && returns != "-") return Invalid();
+    while (!line.empty()) WEFT_TRY(ParseArgument(Take(line, ' '), types));
+    if (!all.emplace(address, std::move(types)).second) return Invalid();
+  }
+  return all;
+}
+
+std::string FieldNameLike(std::string_view name, const std::vector<api::FunctionArg>& before) {
+  std::string like;
+  for (const char c : name.substr(0, kMaxFieldNameBytes - 4))
+    like += std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';
+  if (like.empty()) like = "arg" + std::to_string(before.size());
+  if (std::isdigit(static_cast<unsigned char>(like[0])) != 0) like.insert(0, "_");
+  const auto is_taken = [&](const std::string& text) {
+    return std::ranges::any_of(before, [&](const auto& arg) { return arg.name == text; });
+  };
+  std::string unique = like;
+  for (int i = 2; is_taken(unique); ++i) unique = like + std::to_string(i);
+  return unique;
+}
+
+std::string WhyNotFitting(const api::FunctionRule& rule, const FunctionTypes& types) {
+  for (size_t i = 0; i < rule.args.size(); ++i) {
+    const api::FunctionArg& arg = rule.args[i];
+    if (i < types.args.size()) {
+      if (Fits(arg.type, types.args[i].type)) continue;
+      return Differs("argument " + std::to_string(i + 1) + " \"" + arg.name + "\" (\"" +
+                         types.args[i].name + "\")",
+                     arg.type, types.args[i].type);
+    }
+    if (!types.not_recorded.empty())
+      return "argument " + std::to_string(i + 1) + " \"" + arg.name + "\" is " +
+             std::string(api::NameOf(arg.type)) + " in the Trace, and in the debug information \"" +
+             types.not_recorded +
+             "\" has a type that is not recorded: give the arguments before it";
+    if (types.is_variable || types.args.size() == WEFT_HOOK_MAX_VALUES) break;
+    return "the Trace has " + std::to_string(rule.args.size()) +
+           " arguments, and the debug information " + std::to_string(types.args.size()) +
+           ": give no more";
+  }
+  if (rule.returns && !types.returns)
+    return "returns is " + std::string(api::NameOf(*rule.returns)) +
+           " in the Trace, and nothing that is recorded in the debug information: leave it out";
+  if (rule.returns && !Fits(*rule.returns, *types.returns))
+    return Differs("returns", *rule.returns, *types.returns);
+  return "";
+}
+
+std::vector<api::FunctionArg> RawRegisters() {
+  std::vector<api::FunctionArg> args;
+  for (const char* name : {"rdi", "rsi", "rdx", "rcx", "r8", "r9"})
+    args.push_back({name, ValueType::kPointer});
+  return args;
+}
+
+}  // namespace weft::hooks

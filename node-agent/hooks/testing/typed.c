@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// A library whose functions have all kinds of types. It is built with debug information.
+#include <complex.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#define TYPED __attribute__((noinline, visibility("default")))
+
+struct pair {
+  int x, y;
+};
+struct large {
+  long words[4];
+};
+enum colour { kRed, kBlue };
+typedef const char* text;
+typedef volatile int32_t number;
+
+TYPED int64_t typed_scalars(int8_t a, uint16_t b, number c, double d, float e, void* f, text g,
+                            bool h, enum colour i);
+TYPED struct large typed_large(int32_t a);
+TYPED struct pair typed_pair(int32_t a, struct pair b, int32_t c);
+TYPED int typed_variable(const char* format, ...);
+TYPED void typed_nothing(void);
+TYPED long double typed_long_double(int32_t a, long double b);
+TYPED double _Complex typed_complex(double a);
+
+int64_t typed_scalars(int8_t a, uint16_t b, number c, double d, float e, void* f, text g, bool h,
+                      enum colour i) {
+  return a + b + c + (int64_t)d + (int64_t)e + (f != 0) + (g != 0) + h + (int64_t)i;
+}
+struct large typed_large(int32_t a) { return (struct large){{a, 2, 3, 4}}; }
+struct pair typed_pair(int32_t a, struct pair b, int32_t c) {
+  return (struct pair){a + b.x, b.y + c};
+}
+int typed_variable(const char* format, ...) { return format[0]; }
+void typed_nothing(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
+long double typed_long_double(int32_t a, long double b) { return b + a; }
+double _Complex typed_complex(double a) { return a; }

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known of the types of functions, file by file. weft-types reads a file once; a file with
+// the same build-id is not read again. Thread-safety: one thread at a time.
+#ifndef WEFT_NODE_AGENT_HOOKS_TYPE_CACHE_H_
+#define WEFT_NODE_AGENT_HOOKS_TYPE_CACHE_H_
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/base/unique_fd.h"
+#include "node-agent/hooks/function_types.h"
+
+namespace weft::hooks {
+
+// Opens the file that has the debug information of an object: the object itself, a file by its
+// build-id, or the one that .gnu_debuglink names, if it has the same build-id. They are searched
+// where programs of the process find them. `root`: its root folder; `path`: the object's in it.
+// kNotFound: there is none.
+Result<UniqueFd> OpenDebugFile(int object, const std::string& root, const std::string& path);
+
+// Lets weft-types read a file. `addresses`: sorted. kTimeout, kLimit, kInvalid: it could not; the
+// message says why.
+Result<TypesByAddress> RunTypes(const std::string& program, int file,
+                                const std::vector<uint64_t>& addresses);
+
+// Returns where weft-types lies: beside this program.
+std::string TypesProgram();
+
+class TypeCache {
+ public:
+  // Returns what is known of the functions at these addresses (sorted) of an object. A kNotFound
+  // says that it has no debug information, any other error that it could not be read.
+  Result<TypesByAddress> Find(int object, const std::string& root, const std::string& path,
+                              const std::vector<uint64_t>& addresses);
+
+ private:
+  struct Entry {
+    std::set<uint64_t> asked;
+    TypesByAddress types;
+    Status status;
+  };
+
+  std::map<std::string, Entry> entries_;  // by build-id
+};
+
+}  // namespace weft::hooks
+
+#endif  // WEFT_NODE_AGENT_HOOKS_TYPE_CACHE_H_

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// weft-types: reads the types of functions from debug information. The agent starts it for one file
+// of a tenant, and gives it
+//
+//   0   the addresses of functions, in a memory file: 64-bit words, sorted
+//   1   where the answer goes (function_types.h)
+//   3   the file with the debug information
+//
+// and nothing else. If it ever came under a tenant's control, it could use these three and time.
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "lib/sandbox/sandbox.h"
+#include "node-agent/hooks/dwarf_types.h"
+#include "node-agent/hooks/limits.h"
+
+namespace {
+
+constexpr int kAddresses = 0, kAnswer = 1, kFile = 3;
+
+weft::Status Limit(int resource, uint64_t limit) {
+  const rlimit both{limit, limit};
+  if (setrlimit(static_cast<__rlimit_resource>(resource), &both) != 0)
+    return weft::FailErrno("setrlimit");
+  return {};
+}
+
+weft::Result<std::string> Answer() {
+  // RLIMIT_DATA also counts what a compressed section becomes.
+  WEFT_TRY(Limit(RLIMIT_DATA, weft::hooks::kTypesMemoryBytes));
+  WEFT_TRY(Limit(RLIMIT_AS, weft::hooks::kTypesAddressBytes));
+  WEFT_TRY(Limit(RLIMIT_CPU, static_cast<uint64_t>(weft::hooks::kTypesPatience.count())));
+  WEFT_TRY(Limit(RLIMIT_CORE, 0));
+  // libdw asks for the file's path, and looks beside it for files that a file names.
+  constexpr int kInVain[] = {SYS_readlink, SYS_open, SYS_openat};
+  WEFT_TRY(weft::EnterSandbox(kInVain));
+  struct stat st{};
+  if (fstat(kAddresses, &st) != 0) return weft::FailErrno("addresses");
+  std::vector<uint64_t> addresses(static_cast<size_t>(st.st_size) / sizeof(uint64_t));
+  const auto bytes = static_cast<ssize_t>(addresses.size() * sizeof(uint64_t));
+  if (pread(kAddresses, addresses.data(), static_cast<size_t>(bytes), 0) != bytes)
+    return weft::FailErrno("addresses");
+  WEFT_ASSIGN(const weft::hooks::TypesByAddress types,
+              weft::hooks::ReadDwarfTypes(kFile, addresses));
+  return weft::hooks::ToText(types);
+}
+
+}  // namespace
+
+int main() {
+  const auto answer = Answer();
+  const std::string text = answer ? *answer : weft::hooks::kTypesError + answer.error().message;
+  for (size_t at = 0; at < text.size();) {
+    const ssize_t written = write(kAnswer, text.data() + at, text.size() - at);
+    if (written <= 0) return 1;
+    at += static_cast<size_t>(written);
+  }
+  return answer ? 0 : 1;
+}

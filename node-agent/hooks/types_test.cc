@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// Types of functions: from debug information to a rule. testing/typed.c and typed_cpp.cc are a
+// library with debug information, typed_bare the same without.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "lib/base/unique_fd.h"
+#include "node-agent/hooks/function_types.h"
+#include "node-agent/hooks/functions.h"
+#include "node-agent/hooks/limits.h"
+#include "node-agent/hooks/type_cache.h"
+
+namespace weft::hooks {
+namespace {
+
+using api::FunctionArg;
+using api::ValueType;
+
+// What weft-types, the program, reports, by name of the function.
+std::map<std::string, FunctionTypes> TypesIn(const char* path) {
+  const UniqueFd file(open(path, O_RDONLY | O_CLOEXEC));
+  const auto functions = ReadFunctions(file.get(), {{"t", {.name = "typed*"}}}, {0});
+  EXPECT_TRUE(functions) << functions.error().message;
+  const auto types = RunTypes(WEFT_TYPES_PROGRAM, file.get(), AddressesToType(*functions));
+  EXPECT_TRUE(types) << types.error().message;
+  std::map<std::string, FunctionTypes> named;
+  for (const Function& function : functions->functions)
+    if (const auto at = types->find(function.value); at != types->end())
+      named[function.name] = at->second;
+  return named;
+}
+
+TEST(Types, AreThoseOfTheSource) {
+  const auto types = TypesIn(WEFT_TYPED_LIBRARY);
+  EXPECT_EQ(types.at("typed_scalars"), (FunctionTypes{.args = {{"a", ValueType::kInt8},
+                                                               {"b", ValueType::kUint16},
+                                                               {"c", ValueType::kInt32},
+                                                               {"d", ValueType::kDouble},
+                                                               {"e", ValueType::kFloat},
+                                                               {"f", ValueType::kPointer},
+                                                               {"g", ValueType::kPointer},
+                                                               {"h", ValueType::kUint8},
+                                                               {"i", ValueType::kUint32}},
+                                                      .returns = ValueType::kInt64}));
+  EXPECT_EQ(types.at("typed_nothing"), FunctionTypes{});
+  EXPECT_EQ(types.at("typed_variable"), (FunctionTypes{.args = {{"format", ValueType::kPointer}},
+                                                       .returns = ValueType::kInt32,
+                                                       .is_variable = true}));
+}
+
+TEST(Types, EndBeforeTheFirstThatIsNotInOneRegister) {
+  const auto types = TypesIn(WEFT_TYPED_LIBRARY);
+  const FunctionTypes before_b{.args = {{"a", ValueType::kInt32}}, .not_recorded = "b"};
+  EXPECT_EQ(types.at("typed_pair"), before_b);
+  EXPECT_EQ(types.at("typed_long_double"), before_b);
+  EXPECT_EQ(types.at("typed_complex"), (FunctionTypes{.args = {{"a", ValueType::kDouble}}}));
+}
+
+TEST(Types, ResultInMemoryIsTheFirstArgument) {
+  const auto types = TypesIn(WEFT_TYPED_LIBRARY);
+  EXPECT_EQ(
+      types.at("typed_large"),
+      (FunctionTypes{.args = {{kResultAddress, ValueType::kPointer}, {"a", ValueType::kInt32}}}));
+}
+
+TEST(Types, OfCppKnowObjectsAndHowClassesAreReturned) {
+  const auto types = TypesIn(WEFT_TYPED_LIBRARY);
+  EXPECT_EQ(types.at("typed::Kept::Number(int const&) const"),
+            (FunctionTypes{.args = {{"this", ValueType::kPointer}, {"more", ValueType::kPointer}},
+                           .returns = ValueType::kInt32}));
+  EXPECT_EQ(types.at("typed::MakeLong(long)"),
+            (FunctionTypes{
+                .args = {{kResultAddress, ValueType::kPointer}, {"number", ValueType::kInt64}}}));
+  // gcc does not say how this class is returned, so nothing is known; clang does.
+  if (const auto kept = types.find("typed::Make(long)"); kept != types.end()) {
+    EXPECT_EQ(kept->second, types.at("typed::MakeLong(long)"));
+  }
+  EXPECT_EQ(types.at("typed::MakePlain(long)"),
+            (FunctionTypes{.args = {{"number", ValueType::kInt64}}}));
+}
+
+// With -g1 there are functions, but without parameters.
+TEST(Types, AreNotInventedWhereThereAreNone) { EXPECT_TRUE(TypesIn(WEFT_BARE_LIBRARY).empty()); }
+
+TEST(Types, OfAFileThatIsNoneAreAnErrorWithItsReason) {
+  const UniqueFd file(memfd_create("none", MFD_CLOEXEC));
+  ASSERT_EQ(write(file.get(), "hello", 5), 5);
+  const auto types = RunTypes(WEFT_TYPES_PROGRAM, file.get(), {1});
+  ASSERT_FALSE(types);
+  EXPECT_EQ(types.error().code, ErrorCode::kInvalid);
+  EXPECT_TRUE(types.error().message.starts_with("its debug information cannot be read: "))
+      << types.error().message;
+  EXPECT_FALSE(RunTypes("/no/such/program", file.get(), {1}));
+}
+
+TEST(TypesText, IsReadAsItWasWritten) {
+  const TypesByAddress types{
+      {0x10, {.args = {{"a", ValueType::kInt8}}, .returns = ValueType::kDouble}},
+      {0x20, {.is_variable = true, .not_recorded = "p"}}};
+  const std::string text = ToText(types);
+  EXPECT_EQ(text, "10 double a:int8\n20 - ... !p\ndone\n");
+  const auto again = ParseTypes(text);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(*again, types);
+}
+
+TEST(TypesText, ThatIsDamagedIsRefused) {
+  for (const char* text : {"", "10 double", "done", "x int8\ndone\n", "10 none\ndone\n",
+                           "10\ndone\n", "10 int8 a\ndone\n", "10 int8 a:string\ndone\n",
+                           "10 int8 a b:int8\ndone\n", "10 int8 a:int8 a:int8\ndone\n",
+                           "10 int8 1a:int8\ndone\n", "10 -\n10 -\ndone\n", "10 int8 !\ndone\n"})
+    EXPECT_FALSE(ParseTypes(text)) << text;
+  const auto error = ParseTypes("error: no \x1b[0m such\n");
+  ASSERT_FALSE(error);
+  EXPECT_EQ(error.error().message, "its debug information cannot be read: no ?[0m such?");
+}
+
+TEST(FieldName, IsOneWhateverTheSourceHas) {
+  const std::vector<FunctionArg> before{{"a", ValueType::kInt8}, {"a2", ValueType::kInt8}};
+  EXPECT_EQ(FieldNameLike("b", before), "b");
+  EXPECT_EQ(FieldNameLike("a", before), "a3");
+  EXPECT_EQ(FieldNameLike("", before), "arg2");
+  EXPECT_EQ(FieldNameLike("1 \xff", before), "_1__");
+  EXPECT_LE(FieldNameLike(std::string(5000, 'x'), before).size(), kMaxFieldNameBytes);
+}
+
+TEST(Fitting, AllowsOtherNamesAndSigns) {
+  const FunctionTypes types{.args = {{"a", ValueType::kInt32}, {"p", ValueType::kPointer}},
+                            .returns = ValueType::kInt64};
+  EXPECT_EQ(WhyNotFitting({.args = {{"x", ValueType::kUint32}, {"y", ValueType::kUint64}}}, types),
+            "");
+  EXPECT_EQ(WhyNotFitting({.args = {{"x", ValueType::kInt32}}}, types), "");
+  EXPECT_EQ(WhyNotFitting({.returns = ValueType::kPointer}, types), "");
+}
+
+TEST(Fitting, NamesBothTypes) {
+  const FunctionTypes types{.args = {{"a", ValueType::kInt32}}, .returns = ValueType::kFloat};
+  EXPECT_EQ(WhyNotFitting({.args = {{"x", ValueType::kInt64}}}, types),
+            "argument 1 \"x\" (\"a\") is int64 in the Trace, and int32 in the debug information: "
+            "give that type");
+  EXPECT_EQ(WhyNotFitting({.returns = ValueType::kInt32}, types),
+            "returns is int32 in the Trace, and float in the debug information: give that type");
+  EXPECT_NE(WhyNotFitting({.returns = ValueType::kInt32}, {}), "");
+  EXPECT_EQ(WhyNotFitting({.args = {{"x", ValueType::kInt32}, {"y", ValueType::kInt32}}}, types),
+            "the Trace has 2 arguments, and the debug information 1: give no more");
+  FunctionTypes partly = types;
+  partly.not_recorded = "s";
+  EXPECT_NE(WhyNotFitting({.args = {{"x", ValueType::kInt32}, {"y", ValueType::kInt32}}}, partly)
+                .find("\"s\" has a type that is not recorded"),
+            std::string::npos);
+}
+
+}  // namespace
+}  // namespace weft::hooks
