@@ -133,11 +133,11 @@ class Chart(ClusterTest):
             place = ["-n", one["metadata"]["namespace"]]
             name = f"trace/{one['metadata']['name']}"
             if "kernel" in one["spec"]:
-                kubectl(*place, "wait", "--for=condition=Accepted", name, "--timeout=60s")
+                kubectl(*place, "wait", "--for=condition=Accepted", name, f"--timeout={PATIENCE:.0f}s")
                 continue
             kubectl(*place, "patch", name, "--type=merge", "-p", '{"spec":{"paused":false}}')
-            kubectl(*place, "wait", "--for=condition=Ready", name, "--timeout=60s")
-        kubectl("wait", "--for=condition=Accepted", "clustertrace/slow-disk", "--timeout=60s")
+            kubectl(*place, "wait", "--for=condition=Ready", name, f"--timeout={PATIENCE:.0f}s")
+        kubectl("wait", "--for=condition=Accepted", "clustertrace/slow-disk", f"--timeout={PATIENCE:.0f}s")
         kubectl("delete", "clustertrace", "slow-disk")
         for one in made:
             if "kernel" not in one["spec"]:

@@ -113,7 +113,7 @@ class Control(WeftTest):
         self.say(name, session["metadata"]["name"],
                  {"observedGeneration": 1, "phase": "Recording", "conditions": [condition("Ready")],
                   "pods": {"matched": 1, "traced": 1}, "events": {"recorded": 7, "delivered": 5}})
-        kubectl("-n", name, "wait", "--for=condition=Ready", "trace/t", "--timeout=60s")
+        kubectl("-n", name, "wait", "--for=condition=Ready", "trace/t", f"--timeout={PATIENCE:.0f}s")
         recording = get(name, "trace", "t")["status"]
         self.assertEqual((recording["phase"], recording["pods"]["traced"]), ("Recording", 1))
         self.assertEqual(recording["events"]["delivered"], 5)

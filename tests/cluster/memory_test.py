@@ -11,7 +11,7 @@ import re
 import signal
 import unittest
 
-from tests.cluster.weft_cluster import get, kubectl, pod
+from tests.cluster.weft_cluster import PATIENCE, get, kubectl, pod
 from tests.cluster.with_weft import WeftTest, container_pids, metric, send_signal, trace
 from tests.local import memory_group
 
@@ -136,7 +136,7 @@ class Memory(WeftTest):
         # The runtime removes what a killed keeper leaves.
         send_signal(before["weft-keeper"], signal.SIGKILL)
         self.wait_for(lambda: not groups[other].parent.exists(), "the groups stay")
-        kubectl("-n", "weft", "rollout", "status", "daemonset/weft-agent", "--timeout=120s")
+        kubectl("-n", "weft", "rollout", "status", "daemonset/weft-agent", f"--timeout={PATIENCE:.0f}s")
 
     def test_containers_that_ended_give_their_memory_back_while_the_relay_is_away(self):
         namespace = self.injected_namespace("restarts")
@@ -161,7 +161,7 @@ class Memory(WeftTest):
         emitted.append(self.emit(namespace))
         self.assertEqual(self.condition(namespace, "t", "RelayAvailable")["reason"], "Unreachable")
         kubectl("-n", "weft", "scale", "statefulset", "weft-relay", "--replicas=1")
-        kubectl("-n", "weft", "rollout", "status", "statefulset/weft-relay", "--timeout=120s")
+        kubectl("-n", "weft", "rollout", "status", "statefulset/weft-relay", f"--timeout={PATIENCE:.0f}s")
         for kind in ("RelayAvailable", "Receiving"):
             self.wait_for(lambda kind=kind: self.condition(namespace, "t", kind)["status"] == "True",
                           f"{kind} does not become true")

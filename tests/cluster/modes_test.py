@@ -181,9 +181,9 @@ class Modes(TrustCases, ViewCases, WeftTest):
         self.run_tenant(name)
         self.wait_for(self.agent_pid, "the agent's container is not started again")
         self.run_tenant(name)
-        kubectl("-n", "weft", "delete", "pod", self.agent_pod(), "--timeout=120s")
+        kubectl("-n", "weft", "delete", "pod", self.agent_pod(), f"--timeout={PATIENCE:.0f}s")
         self.run_tenant(name)
-        kubectl("-n", "weft", "rollout", "status", "daemonset/weft-agent", "--timeout=120s")
+        kubectl("-n", "weft", "rollout", "status", "daemonset/weft-agent", f"--timeout={PATIENCE:.0f}s")
         self.wait_ready(name, "t")
         emitted = self.run_tenant(name)
         events = self.end_by_time(name, "t")
@@ -201,7 +201,7 @@ class Modes(TrustCases, ViewCases, WeftTest):
         self.start(name, buffer={"mode": "discard"})
         self.run_tenant(name)
         before = get(name, "tracesessions")["items"][0]["metadata"]
-        kubectl("-n", name, "delete", "tracesession", before["name"], "--timeout=120s")
+        kubectl("-n", name, "delete", "tracesession", before["name"], f"--timeout={PATIENCE:.0f}s")
 
         def next_is_ready():
             return any(s["metadata"]["uid"] != before["uid"] and
@@ -228,7 +228,7 @@ class Modes(TrustCases, ViewCases, WeftTest):
         os.kill(before, signal.SIGKILL)
         self.wait_for(lambda: self.agent_pid() not in (None, before), "the agent is not started again")
         emitted = self.run_tenant(name)
-        kubectl("-n", name, "delete", "trace", "t", "--timeout=120s")
+        kubectl("-n", name, "delete", "trace", "t", f"--timeout={PATIENCE:.0f}s")
         self.apply(trace("t", "tenant", user={"events": [{"name": "tenant:*"}]}), namespace=name)
         self.wait_ready(name, "t")
         second = trace_folder(name, "t")

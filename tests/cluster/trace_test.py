@@ -8,7 +8,7 @@ discarded; then weft goes away, and they run on."""
 import unittest
 
 from tests.cluster.relay_files import discarded_in, events_in, trace_folder
-from tests.cluster.weft_cluster import RESTRICTED, RESTRICTED_CONTAINER, dev, get, kubectl, pod
+from tests.cluster.weft_cluster import PATIENCE, RESTRICTED, RESTRICTED_CONTAINER, dev, get, kubectl, pod
 from tests.cluster.with_weft import WeftTest, metric, trace
 
 ORDERS = 250_000  # of each shop: three events each, and a few
@@ -89,7 +89,7 @@ class Traced(WeftTest):
         rounds = ["--events", str(TENANT_EVENTS), "--threads", "2"]
         self.apply(pod("tenant", "tenant", labels={"app": "tenant"}, args=rounds),
                    namespace="measures")
-        kubectl("-n", "orders", "rollout", "status", "deployment/shop", "--timeout=120s")
+        kubectl("-n", "orders", "rollout", "status", "deployment/shop", f"--timeout={PATIENCE:.0f}s")
         self.wait_for_pod("measures", "tenant")
         # Both Traces mean all events of both: each sees those of its own namespace.
         everything = {"events": [{"name": "shop:*"}, {"name": "tenant:*"}]}
@@ -108,7 +108,7 @@ class Traced(WeftTest):
         events = self.end_by_time("measures", "work")
         sold = trace_folder("orders", "sales")
         # Deleted, it is drained before it goes.
-        kubectl("-n", "orders", "delete", "trace", "sales", "--timeout=120s")
+        kubectl("-n", "orders", "delete", "trace", "sales", f"--timeout={PATIENCE:.0f}s")
         self.assertNotIn("NotDrained", [e["reason"] for e in
                                         get("orders", "events.v1.events.k8s.io")["items"]])
 
@@ -137,8 +137,8 @@ class Traced(WeftTest):
                            self.condition("measures", t["metadata"]["name"], "Ready")["reason"])
                           for t in left],
                          [("more", [], "Uninstalled"), ("work", [], "Completed")])
-        kubectl("delete", "namespace", "measures", "orders", "--timeout=120s")
-        kubectl("delete", "crd", *(f"{kind}.weft.dev" for kind in KINDS), "--timeout=120s")
+        kubectl("delete", "namespace", "measures", "orders", f"--timeout={PATIENCE:.0f}s")
+        kubectl("delete", "crd", *(f"{kind}.weft.dev" for kind in KINDS), f"--timeout={PATIENCE:.0f}s")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import os
 import pathlib
 import re
 
-from tests.cluster.weft_cluster import PARTS, RESTRICTED, ClusterTest, get, install_weft, kubectl
+from tests.cluster.weft_cluster import PARTS, PATIENCE, RESTRICTED, ClusterTest, get, install_weft, kubectl
 
 INJECT = {"weft.dev/inject": "enabled"}
 # kubectl's flag to act as the controller, which alone may write the library and sessions.
@@ -27,9 +27,10 @@ def metric(text, name, namespace, name_of_trace):
 
 
 def container_pids(namespace, name, program=""):
-    """The processes of a pod's container, as the machine numbers them; none if it does not run. With `program` only
-    those of this name."""
-    status = get(namespace, "pod", name)["status"].get("containerStatuses", [{}])[0]
+    """The processes of a pod's container, as the machine numbers them; none if it does not run, or the pod is gone.
+    With `program` only those of this name."""
+    found = kubectl("-n", namespace, "get", "pod", name, "-o", "json", "--ignore-not-found").stdout
+    status = json.loads(found)["status"].get("containerStatuses", [{}])[0] if found else {}
     if "running" not in status.get("state", {}):
         return []
     container = status["containerID"].partition("://")[2]
@@ -85,7 +86,7 @@ class WeftTest(ClusterTest):
                        ":8080/proxy/metrics").stdout
 
     def wait_ready(self, namespace, name):
-        kubectl("-n", namespace, "wait", "--for=condition=Ready", f"trace/{name}", "--timeout=120s")
+        kubectl("-n", namespace, "wait", "--for=condition=Ready", f"trace/{name}", f"--timeout={PATIENCE:.0f}s")
 
     def condition(self, namespace, name, kind="KernelTracing", resource="trace"):
         """The condition `kind` of a Trace, or of another resource that has conditions."""
