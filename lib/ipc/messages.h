@@ -253,6 +253,7 @@ struct FileAnswer {
 struct ConnectionAnswer {
   uint64_t request = 0;
   std::string error;
+  bool late = false;  // with an error: the relay did not answer in time, and may be busy
   UniqueFd fd;
   std::string authorities;
   std::string server_name;
@@ -262,6 +263,7 @@ struct ConnectionAnswer {
   static constexpr auto Fields() {
     return std::tuple(Field("request", &ConnectionAnswer::request),
                       Field("error", &ConnectionAnswer::error),
+                      OptionalField("late", &ConnectionAnswer::late),
                       OptionalField("fd", &ConnectionAnswer::fd),
                       OptionalField("authorities", &ConnectionAnswer::authorities),
                       OptionalField("server_name", &ConnectionAnswer::server_name),

@@ -4,10 +4,20 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 
 #include "node-agent/consumer/limits.h"
 
 namespace weft::consumer {
+namespace {
+
+// A relay that has too many connections closes some; one that is overloaded answers late.
+bool MayBeBusy(const Error& error) {
+  return error.code == ErrorCode::kClosed || error.code == ErrorCode::kTimeout ||
+         error.sys_errno == ECONNRESET || error.sys_errno == EPIPE || error.sys_errno == ETIMEDOUT;
+}
+
+}  // namespace
 
 bool RelayLink::Pump(uint64_t now_ns) {
   if (problem_since_ns_ == 0) problem_since_ns_ = now_ns;
@@ -16,7 +26,9 @@ bool RelayLink::Pump(uint64_t now_ns) {
     return false;
   }
   if (phase_ == Phase::kAsked) {
-    if (now_ns - since_ns_ >= kConnectTime) Drop("no agent to connect to it", now_ns);
+    if (now_ns - since_ns_ >= kConnectTime) {
+      Drop({ErrorCode::kTimeout, 0, "no agent to connect to it"}, now_ns);
+    }
     return false;
   }
   auto received = Receive();
@@ -37,7 +49,7 @@ bool RelayLink::Pump(uint64_t now_ns) {
   if (status && !data_.established() && now_ns - since_ns_ >= kConnectTime) {
     status = Fail(ErrorCode::kTimeout, "no answer");
   }
-  if (!status) Drop(status.error().message, now_ns);
+  if (!status) Drop(status.error(), now_ns);
   return status && *received;
 }
 
@@ -57,26 +69,30 @@ void RelayLink::NewAgent() {
 
 void RelayLink::Answer(bool data, RelayAnswer answer, uint64_t now_ns) {
   if (data ? phase_ != Phase::kUp || data_.is_open() : phase_ != Phase::kAsked) return;
-  if (!answer.socket) return Drop(answer.error, now_ns);
+  if (!answer.socket) {
+    const ErrorCode code = answer.late ? ErrorCode::kTimeout : ErrorCode::kNotFound;
+    return Drop({code, 0, std::move(answer.error)}, now_ns);
+  }
   RelayConnection& connection = data ? data_ : control_;
   if (const Status opened = connection.Open(std::move(answer.socket), answer.trust); !opened) {
-    return Drop(opened.error().message, now_ns);
+    return Drop(opened.error(), now_ns);
   }
   if (data) return sender_.DataConnected();
   phase_ = Phase::kUp;
   since_ns_ = now_ns;
-  was_refused_ = false;
+  was_refused_ = refused_ = false;
   sender_.SetTicket(std::move(answer.ticket));
   sender_.Connected();
 }
 
-void RelayLink::Drop(const std::string& why, uint64_t now_ns) {
+void RelayLink::Drop(const Error& why, uint64_t now_ns) {
   // One notice an outage: the tries after it fail for the same reason, mostly.
   if (problem_.empty() || backoff_ns_ == 0) {
     problem_since_ns_ = now_ns;
-    hooks_.notice(name_ + ": " + why + "; trying again, events wait in their buffers");
+    hooks_.notice(name_ + ": " + why.message + "; trying again, events wait in their buffers");
   }
-  problem_ = name_ + ": " + why;
+  problem_ = name_ + ": " + why.message;
+  refused_ = !MayBeBusy(why);
   control_.Close();
   data_.Close();
   data_asked_ = data_blocked_ = false;

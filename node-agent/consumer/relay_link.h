@@ -27,6 +27,7 @@ struct RelayRequest {
 struct RelayAnswer {
   UniqueFd socket;
   std::string error;  // why there is no socket; else ""
+  bool late = false;  // there is none since the relay did not answer in time
   RelayTrust trust;
   std::string ticket;  // for the session's hello; "": none is needed
 };
@@ -41,7 +42,10 @@ class RelayLink {
   };
   // `name`: "relay HOST:PORT", for messages.
   RelayLink(stream::Hello hello, std::string name, Hooks hooks)
-      : sender_(std::move(hello)), name_(std::move(name)), hooks_(std::move(hooks)) {}
+      : sender_(std::move(hello)),
+        name_(std::move(name)),
+        hooks_(std::move(hooks)),
+        problem_(name_ + ": no answer yet") {}
   RelayLink(const RelayLink&) = delete;
   RelayLink& operator=(const RelayLink&) = delete;
 
@@ -58,6 +62,9 @@ class RelayLink {
   // Returns why there is no session, and for how long; "": there is one.
   [[nodiscard]] const std::string& problem() const { return problem_; }
   [[nodiscard]] uint64_t problem_since_ns() const { return problem_since_ns_; }
+  // Returns true if the last try failed for good: there is no relay at this address, or it refused
+  // the session. False: it did not answer in time, or closed the connection, and may be busy.
+  [[nodiscard]] bool refused() const { return refused_; }
 
  private:
   enum class Phase : uint8_t { kDown, kAsked, kUp };
@@ -67,7 +74,7 @@ class RelayLink {
   Status ReceiveData();
   Status SendControl();
   Status SendData();
-  void Drop(const std::string& why, uint64_t now_ns);
+  void Drop(const Error& why, uint64_t now_ns);
 
   stream::Sender sender_;
   std::string name_;
@@ -75,14 +82,15 @@ class RelayLink {
   Phase phase_ = Phase::kDown;
   RelayConnection control_;
   RelayConnection data_;
-  bool was_refused_ = false;
+  bool was_refused_ = false;  // by the relay, perhaps for its ticket
+  bool refused_ = false;      // as refused() returns it
   bool data_asked_ = false;
   bool data_blocked_ = false;  // it takes no more bytes now
   uint64_t since_ns_ = 0;      // of the phase
   uint64_t retry_ns_ = 0;      // when kDown ends
   uint64_t backoff_ns_ = 0;
   uint64_t beacon_ns_ = 0;
-  std::string problem_ = "not connected yet";
+  std::string problem_;
   uint64_t problem_since_ns_ = 0;
   std::vector<uint8_t> buffer_;
 };

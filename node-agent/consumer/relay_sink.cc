@@ -76,8 +76,9 @@ bool RelaySink::Done() {
 Result<bool> RelaySink::Ready() {
   if (link_->sender().opened(trace_)) return true;
   const std::string& problem = link_->problem();
+  const uint64_t limit = link_->refused() ? kReadyTime : kBusyReadyTime;
   if (!problem.empty() && link_->problem_since_ns() != 0 &&
-      AgentLink::NowNs() - link_->problem_since_ns() >= kReadyTime) {
+      AgentLink::NowNs() - link_->problem_since_ns() >= limit) {
     return Fail(ErrorCode::kTimeout, problem);
   }
   return false;
@@ -168,6 +169,7 @@ void RelayLinks::Answer(ipc::ConnectionAnswer answer, uint64_t now_ns) {
   link->Answer(asked.data,
                {.socket = std::move(answer.fd),
                 .error = std::move(answer.error),
+                .late = answer.late,
                 .trust = {.authorities = std::move(answer.authorities),
                           .server_name = std::move(answer.server_name)},
                 .ticket = std::move(answer.ticket)},

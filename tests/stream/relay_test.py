@@ -266,6 +266,15 @@ class Deaths(RelayTest):
         self.assertEqual(self.relay.wait(timeout=PATIENCE), 0)
         self.assertEqual(len(self.babeltrace("relay")[0]), 1000)
 
+    def test_relay_that_answers_late(self):
+        self.relay.send_signal(signal.SIGSTOP)  # the kernel still accepts connections
+        weft = self.start("-e", "emitter:*", program=self.emitter("--events", 1000))
+        time.sleep(7)  # longer than a recording waits for a relay that cannot be reached
+        self.assertIsNone(weft.poll())
+        self.relay.send_signal(signal.SIGCONT)
+        self.finish(weft)
+        self.assert_exact(1000)
+
     def test_relay_that_is_not_there(self):
         self.kill_relay()
         _, err = self.record("-e", "emitter:*", program=self.emitter("--events", 10), status=122)

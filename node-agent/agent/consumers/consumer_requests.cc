@@ -70,7 +70,9 @@ void ConsumerRequests::Answer(const Asked& asked, Result<ipc::ConnectionAnswer> 
   if (now == nullptr || asked.connection != now->connections()) return;
   auto held = std::make_shared<ipc::ConnectionAnswer>(
       answer ? std::move(*answer)
-             : ipc::ConnectionAnswer{.request = asked.request, .error = answer.error().message});
+             : ipc::ConnectionAnswer{.request = asked.request,
+                                     .error = answer.error().message,
+                                     .late = answer.error().sys_errno == ETIMEDOUT});
   consumers_.Tell(asked.consumer, [held]() -> ipc::Message { return std::move(*held); });
 }
 
