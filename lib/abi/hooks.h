@@ -4,7 +4,7 @@
  * traced process. docs/adr/0056 and 0057 have the reasons.
  *
  * Terms
- *   hook    what is recorded of one function: where its values are, and its two events.
+ *   hook    what is recorded of one function: where its values are, and its events.
  *   thunk   code beside the function's object: gives the hook to libweft.so, then runs the
  *           instructions that the jump displaced, then jumps back behind the jump.
  *   area    memory in reach of an object's code (2 GiB), half of it code, half of it hooks.
@@ -34,7 +34,7 @@
 #include "tracepoint.h"
 
 #define WEFT_HOOKS_MAGIC 0x4b4f4857u /* "WHOK" */
-#define WEFT_HOOKS_VERSION 1u
+#define WEFT_HOOKS_VERSION 2u
 #define WEFT_HOOKS_SYMBOL "weft_hooks"
 #define WEFT_HOOKS_SOCKET "hooks.sock" /* in the folder where the library looks for weft */
 #define WEFT_HOOKS_PATIENCE_MS 2000u
@@ -45,7 +45,7 @@
 #define WEFT_HOOK_THUNK_BYTES 128u /* of a thunk, at most; the next one begins at 16 bytes */
 #define WEFT_HOOK_JUMP_BYTES 5u
 #define WEFT_HOOK_MAX_VALUES 16u
-#define WEFT_HOOK_NAME_PREFIX "function:" /* of events: function:NAME_entry, function:NAME_exit */
+#define WEFT_HOOK_NAME_PREFIX "function:" /* of events: function:NAME_entry, ..._exit, ..._call */
 
 enum weft_hook_source {
   WEFT_HOOK_NONE = 0,
@@ -55,27 +55,53 @@ enum weft_hook_source {
   WEFT_HOOK_RESULT = 4,   /* rax at the return */
 };
 
+enum weft_hook_kind {
+  WEFT_HOOK_NUMBER = 0,
+  WEFT_HOOK_TEXT = 1, /* an address: the text there is a segment, its u32 length in the image */
+};
+
+/* Bytes of all texts of one call together; they are cut there. A text that cannot be read is
+ * "(fault)". */
+#define WEFT_HOOK_TEXT_BYTES 512u
+
 struct weft_hook_value {
   uint8_t source; /* enum weft_hook_source */
   uint8_t index;
-  uint8_t size; /* bytes: 1, 2, 4 or 8 */
-  uint8_t reserved;
+  uint8_t size; /* bytes in the image: 1, 2, 4 or 8 */
+  uint8_t kind; /* enum weft_hook_kind */
 };
 
+enum weft_hook_flag {
+  /* A filter of the exit reads arguments: they follow the recorded values of its image. */
+  WEFT_HOOK_EXIT_ARGUMENTS = 1 << 0,
+  WEFT_HOOK_HAS_TEXTS = 1 << 1,
+};
+
+/*
+ * The images of the events, packed:
+ *   entry   arguments; u16 depth
+ *   exit    return value, if any; u16 depth; with WEFT_HOOK_EXIT_ARGUMENTS the arguments
+ *   call    arguments; return value, if any; u64 duration in ns; u16 depth
+ * Arguments are those of the entry. The depth is the number of open calls of the thread, without
+ * this one, whose end is recorded.
+ */
 struct weft_hook {
   uint64_t address; /* of the function */
   uint64_t resume;  /* in the thunk: the displaced instructions */
   uint64_t entry;   /* address of a struct weft_event; 0: the entry is not recorded */
   uint64_t exit;    /* likewise */
+  uint64_t call;    /* likewise: one event for the whole call, at its end */
   uint64_t next;    /* hook in the table; 0: the last one */
   uint64_t digest;  /* of what is recorded, the agent's */
   uint8_t original[WEFT_HOOK_JUMP_BYTES + 3];
   uint8_t jump[WEFT_HOOK_JUMP_BYTES + 3];
   uint32_t value_count;
-  struct weft_hook_value result; /* NONE: the exit has no value */
+  uint32_t flags; /* enum weft_hook_flag */
+  uint32_t reserved;
+  struct weft_hook_value result; /* NONE: the return value is not recorded */
   struct weft_hook_value values[WEFT_HOOK_MAX_VALUES];
 };
-WEFT_ABI_ASSERT(sizeof(struct weft_hook) == 136, "hook layout");
+WEFT_ABI_ASSERT(sizeof(struct weft_hook) == 152, "hook layout");
 
 /* At the beginning of an area's data. All zero before the first hook. */
 struct weft_hook_table {

@@ -107,9 +107,9 @@ struct FunctionArg {
   bool operator==(const FunctionArg&) const = default;
 };
 
-enum class FunctionMoment { kEntry, kExit };
+enum class FunctionMoment { kEntry, kExit, kCall };
 
-// Functions of unmodified programs: entry and exit of each call.
+// Functions of unmodified programs: entry and exit of each call, or one event for the whole call.
 struct FunctionRule {
   std::string name;    // glob over symbol names
   std::string object;  // glob over file names of programs and libraries; "": any
@@ -117,15 +117,12 @@ struct FunctionRule {
   std::vector<FunctionArg> args;     // empty: from DWARF where there is any
   std::optional<ValueType> returns;  // none: from DWARF where there is any
   std::string filter;
-  std::vector<FunctionMoment> record;  // empty: both
+  std::vector<FunctionMoment> record;  // empty: entry and exit
   bool operator==(const FunctionRule&) const = default;
 
-  bool RecordsEntry() const { return Records(FunctionMoment::kEntry); }
-  bool RecordsExit() const { return Records(FunctionMoment::kExit); }
-
- private:
   bool Records(FunctionMoment moment) const {
-    return record.empty() || std::ranges::find(record, moment) != record.end();
+    if (record.empty()) return moment != FunctionMoment::kCall;
+    return std::ranges::find(record, moment) != record.end();
   }
 };
 

@@ -23,13 +23,25 @@ struct EventLayout {
 // many arguments; the message says which, and what to do.
 Result<EventLayout> LayOut(const api::FunctionRule& rule);
 
-enum class Moment : uint8_t { kEntry, kExit };
+using Moment = api::FunctionMoment;
+inline constexpr Moment kMoments[] = {Moment::kEntry, Moment::kExit, Moment::kCall};
+
+// Do exits need the arguments for the rule's filter?
+bool FiltersExit(const api::FunctionRule& rule);
 
 // Returns the name of a function's event.
 std::string EventName(const std::string& function, Moment moment);
 
-// Returns the description of an event (lib/abi/event.h), and fills in what depends on it in
-// `event`. kInvalid: the names make no description.
+// Returns the names of the fields that a filter of the rule can read at that moment.
+std::vector<std::string> FieldsOf(const api::FunctionRule& rule, Moment moment);
+
+// Returns why the rule's filter cannot be used for an event of a function: it names what the event
+// does not have; "": it can.
+std::string WhyNotFiltered(const api::FunctionRule& rule, Moment moment);
+
+// Returns the description of an event (lib/abi/event.h) whose image is as lib/abi/hooks.h says, and
+// fills in what depends on it in `event`. An argument that is called as a field of weft's is
+// ("ret", "duration", "depth") gets a "_" behind its name. kInvalid: the names make no description.
 Result<std::vector<uint8_t>> Describe(const api::FunctionRule& rule, const std::string& function,
                                       Moment moment, weft_event& event);
 

@@ -117,12 +117,40 @@ TEST(Layout, ArgumentsAreWhereTheAbiPutsThem) {
   weft_event event{};
   const auto described = Describe(rule, "f", Moment::kEntry, event);
   ASSERT_TRUE(described);
-  EXPECT_EQ(event.fixed_size, 7u * 4 + 8 + 8);
+  EXPECT_EQ(event.fixed_size, 7u * 4 + 8 + 8 + 2);
   EXPECT_EQ(EventName("f", Moment::kExit), "function:f_exit");
 }
 
-TEST(Layout, StringsAreRefused) {
-  EXPECT_FALSE(LayOut({.args = {{"a", api::ValueType::kString}}}));
+TEST(Layout, EventsHaveTheFieldsOfTheirMoment) {
+  using api::ValueType;
+  api::FunctionRule rule;
+  rule.args = {{"id", ValueType::kInt32}, {"depth", ValueType::kUint64}};
+  rule.returns = ValueType::kInt64;
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(FieldsOf(rule, Moment::kEntry), (Names{"id", "depth_", "depth"}));
+  EXPECT_EQ(FieldsOf(rule, Moment::kExit), (Names{"ret", "depth"}));
+  EXPECT_EQ(FieldsOf(rule, Moment::kCall), (Names{"id", "depth_", "ret", "duration", "depth"}));
+  weft_event event{};
+  ASSERT_TRUE(Describe(rule, "f", Moment::kCall, event));
+  EXPECT_EQ(event.fixed_size, 4u + 8 + 8 + 8 + 2);
+  EXPECT_EQ(event.nowrite_size, 0u);
+  // A filter reads the arguments at the exit, too, where they are not recorded.
+  rule.filter = "id != 3";
+  EXPECT_EQ(FieldsOf(rule, Moment::kExit), (Names{"ret", "depth", "id", "depth_"}));
+  ASSERT_TRUE(Describe(rule, "f", Moment::kExit, event));
+  EXPECT_EQ(event.fixed_size, 8u + 2);
+  EXPECT_EQ(event.nowrite_size, 4u + 8);
+}
+
+TEST(Layout, TextsAreReadOfArgumentsOnly) {
+  const api::FunctionRule rule{.args = {{"a", api::ValueType::kString}}};
+  const auto layout = LayOut(rule);
+  ASSERT_TRUE(layout);
+  EXPECT_EQ(layout->values[0].kind, WEFT_HOOK_TEXT);
+  weft_event event{};
+  ASSERT_TRUE(Describe(rule, "f", Moment::kCall, event));
+  EXPECT_EQ(event.fixed_size, 4u + 8 + 2);
+  EXPECT_EQ(event.segment_count, 1u);
   EXPECT_FALSE(LayOut({.returns = api::ValueType::kString}));
 }
 

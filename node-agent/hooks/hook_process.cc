@@ -193,17 +193,21 @@ class Planner {
     TypeSource source = TypeSource::kTrace;
     if (const std::string why = AddTypes(file, function, rule, source); !why.empty())
       return refuse(why);
+    for (const Moment moment : kMoments)
+      if (const std::string why = rule.Records(moment) ? WhyNotFiltered(rule, moment) : "";
+          !why.empty())
+        return refuse(why);
     NewHook hook{.address = object.begin - file.lowest + function.value,
                  .rule = &rule,
-                 .function = function.name,
-                 .entry = rule.RecordsEntry(),
-                 .exit = rule.RecordsExit()};
+                 .function = function.name};
+    for (const Moment moment : kMoments)
+      if (rule.Records(moment)) hook.moments.insert(moment);
     const std::string why_no_exit =
         has_shadow_stack_ ? "the process has a shadow stack" : function.why_no_exit;
-    if (hook.exit && !why_no_exit.empty()) {
+    if (!why_no_exit.empty() && hook.moments != std::set{Moment::kEntry}) {
       refuse(why_no_exit, true);
-      hook.exit = false;
-      if (!hook.entry) return;
+      if (!hook.moments.contains(Moment::kEntry)) return;
+      hook.moments = {Moment::kEntry};
     }
     if (const Status read = ReadCode(object, function, hook); !read)
       return refuse(read.error().message);

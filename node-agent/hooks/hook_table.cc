@@ -45,14 +45,18 @@ bool IsSound(const weft_hook_area& place) {
          place.data % 4096 == 0 && place.code < INT64_MAX / 2 && place.data < INT64_MAX / 2;
 }
 
+uint64_t& EventOf(weft_hook& hook, Moment moment) {
+  return moment == Moment::kEntry ? hook.entry : moment == Moment::kExit ? hook.exit : hook.call;
+}
+
 Status Corrupt() { return Fail(ErrorCode::kCorrupt, "its table of hooks is damaged"); }
 
 }  // namespace
 
 uint64_t DigestOf(const NewHook& hook) {
   std::string text = hook.function;
-  text += hook.entry ? "\1entry" : "\1";
-  text += hook.exit ? "\1exit" : "\1";
+  for (const Moment moment : hook.moments) text += "\1" + EventName("", moment);
+  if (FiltersExit(*hook.rule)) text += "\1filter";
   for (const api::FunctionArg& arg : hook.rule->args)
     text += "\1" + arg.name + "\2" + std::to_string(static_cast<int>(arg.type));
   // Another object may be loaded in the place of one that is gone.
@@ -129,6 +133,9 @@ Result<weft_hook> HookTable::AddTo(Area& area, const NewHook& of) {
   hook.result = layout.result;
   hook.value_count = static_cast<uint32_t>(layout.values.size());
   std::ranges::copy(layout.values, hook.values);
+  if (FiltersExit(*of.rule)) hook.flags |= WEFT_HOOK_EXIT_ARGUMENTS;
+  if (std::ranges::any_of(layout.values, [](const auto& v) { return v.kind == WEFT_HOOK_TEXT; }))
+    hook.flags |= WEFT_HOOK_HAS_TEXTS;
   std::memcpy(hook.original, of.code.data(), WEFT_HOOK_JUMP_BYTES);
   const auto jump = JumpFrom(of.address, thunk);
   if (!jump) return Fail(ErrorCode::kNotFound, jump.error().message);
@@ -150,11 +157,9 @@ Result<weft_hook> HookTable::AddTo(Area& area, const NewHook& of) {
     bytes.insert(bytes.end(), description.begin(), description.end());
     return event_at;
   };
-  if (of.entry) {
-    WEFT_ASSIGN(hook.entry, add_event(Moment::kEntry));
-  }
-  if (of.exit) {
-    WEFT_ASSIGN(hook.exit, add_event(Moment::kExit));
+  for (const Moment moment : of.moments) {
+    WEFT_ASSIGN(const uint64_t event_at, add_event(moment));
+    EventOf(hook, moment) = event_at;
   }
   std::memcpy(bytes.data(), &hook, sizeof(hook));
   if (area.table.code_used + WEFT_HOOK_THUNK_BYTES > area.place.code_bytes ||

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ struct NewHook {
   std::vector<uint8_t> code;  // the function, whole
   const api::FunctionRule* rule = nullptr;
   std::string function;  // the name of its events
-  bool entry = false, exit = false;
+  std::set<Moment> moments;  // what is recorded
 };
 
 // Returns the number by which an agent sees that a hook records what it is to record.

@@ -10,6 +10,7 @@
 //     stacks   backtrace() inside functions, in signal handlers too
 //     library  dlopen of FILE (third argument), N calls once the called function is hooked
 //     until    calls on 4 threads until FILE (second argument) exists
+//     texts    N calls with texts that end with a page, that are long, and that are none
 //     memory   prints the first 16 bytes of each function when a line is read, until the input ends
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -21,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -83,6 +85,8 @@ HOOKED int by_table(int n) {
       return 0;
   }
 }
+HOOKED int of_texts(const char* text, const char* other, int n) { return n + (text != other); }
+
 static jmp_buf place[8];
 HOOKED void leaves(int thread) { longjmp(place[thread], 1); }
 
@@ -201,6 +205,22 @@ static void run_library(const char* path) {
   dlclose(library);
 }
 
+static void run_texts(void) {
+  char longest[2000];
+  memset(longest, 'x', sizeof(longest));
+  longest[sizeof(longest) - 1] = 0;
+  char* pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  check(pages != MAP_FAILED && mprotect(pages + 4096, 4096, PROT_NONE) == 0, "pages");
+  memcpy(pages + 4093, "end", 3);
+  for (long i = 0; i < limit; ++i) {
+    char name[] = "name";
+    check(of_texts(name, pages + 4093, (int)i) == i + 1, "of_texts");
+    check(of_texts("", longest, (int)i) == i + 1, "of_texts");
+    check(of_texts(NULL, (const char*)-8, (int)i) == i + 1, "of_texts");
+    check(of_texts(pages + 4096, (const char*)0x8000000000000000, (int)i) == i + 1, "of_texts");
+  }
+}
+
 static void print_memory(void) {
   void* const functions[] = {(void*)many_arguments, (void*)of_doubles, (void*)of_floats,
                              (void*)recursive,      (void*)last_call,  (void*)tail_call};
@@ -232,6 +252,8 @@ int main(int argc, char** argv) {
     run_stacks();
   } else if (strcmp(mode, "library") == 0 && argc > 3) {
     run_library(argv[3]);
+  } else if (strcmp(mode, "texts") == 0) {
+    run_texts();
   } else if (strcmp(mode, "memory") == 0) {
     print_memory();
   } else {

@@ -35,7 +35,7 @@ ALL = {
 }
 
 
-def function_yaml(name, arguments=(), returns=None, target="local_functions", record=None):
+def function_yaml(name, arguments=(), returns=None, target="local_functions", record=None, where=None):
     text = f"      - name: {name!r}\n        object: {target!r}\n"
     if arguments:
         text += "        args:\n" + "".join(f"          - {{name: \"{n}\", type: {t}}}\n" for n, t in arguments)
@@ -43,6 +43,8 @@ def function_yaml(name, arguments=(), returns=None, target="local_functions", re
         text += f"        returns: {returns}\n"
     if record:
         text += f"        record: {record}\n"
+    if where:
+        text += f"        filter: {where!r}\n"
     return text
 
 
@@ -79,6 +81,7 @@ class Values(FunctionsTest):
         self.assertEqual(len(entries), 5)
         for i, fields in enumerate(entries):
             self.assertNotEqual(fields.pop("f"), 0)
+            self.assertEqual(fields.pop("depth"), 0)
             self.assertEqual(fields, {"a": -1, "b": 2, "c": 3, "d": i, "e": 5, "g": 7, "x": 8.5, "y": 9.25, "h": 10})
         def results(name):
             return [e["payload"]["ret"] for e in events if e["event"] == f"function:{name}_exit"]
@@ -89,6 +92,83 @@ class Values(FunctionsTest):
         self.assertEqual(results("recursive"), [0, 1, 3, 6] * 5)
         self.assertEqual(results("variable"), [28, 29, 30, 31, 32])
         self.assert_all_counted(5)
+
+    def payloads(self, name):
+        return [e["payload"] for e in self.view() if e["event"] == f"function:{name}"]
+
+    def test_call_has_arguments_of_the_entry_result_and_duration(self):
+        self.record(*self.trace(*(function_yaml(name, arguments, returns, record="[call]")
+                                  for name, (_, arguments, returns) in ALL.items())), program=[PROGRAM, "calls", 5])
+        self.assertEqual(self.events(), {f"function:{name}_call": 5 * times for name, (times, _, _) in ALL.items()})
+        for i, fields in enumerate(self.payloads("many_arguments_call")):
+            self.assertGreater(fields.pop("f"), 0)
+            self.assertGreater(fields.pop("duration"), 0)
+            self.assertEqual(fields, {"a": -1, "b": 2, "c": 3, "d": i, "e": 5, "g": 7, "x": 8.5, "y": 9.25, "h": 10,
+                                      "ret": -1 + 2 + 3 + i + 5 + 1 + 7 + 8 + 9 + 10, "depth": 0})
+        # The innermost call ends first, and takes the least time.
+        calls = self.payloads("recursive_call")
+        self.assertEqual([(c["n"], c["ret"], c["depth"]) for c in calls],
+                         [(0, 0, 3), (1, 1, 2), (2, 3, 1), (3, 6, 0)] * 5)
+        for inner, outer in zip(calls, calls[1:]):
+            if outer["depth"] < inner["depth"]:
+                self.assertLess(inner["duration"], outer["duration"])
+        # The return address of tail_call lies where last_call's does.
+        self.assertEqual([c["depth"] for c in self.payloads("last_call_call")], [1] * 5)
+
+    def test_depth_is_that_of_open_calls(self):
+        self.record(*self.trace(function_yaml("recursive", [("n", "uint64")]), function_yaml("leaves"),
+                                function_yaml("tail_call", record="[exit]"),
+                                function_yaml("last_call", record="[entry]")), program=[PROGRAM, "jumps", 20])
+        self.assertEqual([c["depth"] for c in self.payloads("recursive_entry")], [0, 1, 2, 3] * 20)
+        self.assertEqual([c["depth"] for c in self.payloads("recursive_exit")], [3, 2, 1, 0] * 20)
+        # A call that longjmp left is not open any more.
+        self.assertEqual([c["depth"] for c in self.payloads("leaves_entry")], [0] * 20)
+        self.assertEqual([c["depth"] for c in self.payloads("last_call_entry")], [1] * 20)
+        self.assertEqual([c["depth"] for c in self.payloads("tail_call_exit")], [0] * 20)
+
+    def test_depth_of_calls_that_exceptions_leave(self):
+        self.record(*self.trace(function_yaml("shop::*", target="*throws")), program=[THROWS, "70"])
+        depths = collections.Counter((e["event"], e["payload"]["depth"]) for e in self.view())
+        self.assertEqual(depths["function:shop::Guarded(int, int&)_entry", 0], 70)
+        self.assertEqual(depths["function:shop::Price(double)_exit", 0], 70)
+        self.assertEqual(depths["function:shop::Deep(int)_entry", 7], 10)
+
+    def test_filter_of_a_function_chooses_calls(self):
+        arguments = [("n", "uint64")]
+        self.record(*self.trace(function_yaml("recursive", arguments, "uint64", where="n >= 2 && n != 3"),
+                                function_yaml("tail_call", [("n", "int32")], "int32", record="[call]",
+                                              where="ret > 10 && duration > 0"),
+                                function_yaml("of_doubles", [("a", "double")], "double", record="[exit]",
+                                              where="a > 7.5 && ret < 4.25")), program=[PROGRAM, "calls", 10])
+        self.assertEqual(self.events(), {"function:recursive_entry": 10, "function:recursive_exit": 10,
+                                         "function:tail_call_call": 5, "function:of_doubles_exit": 1})
+        self.assertEqual({c["n"] for c in self.payloads("recursive_entry")}, {2})
+        self.assertEqual({c["ret"] for c in self.payloads("recursive_exit")}, {3})
+        self.assertEqual([c["n"] for c in self.payloads("tail_call_call")], [5, 6, 7, 8, 9])
+        counts = self.counts()
+        self.assertEqual(counts["emitted"], 26)
+
+    def test_texts_are_read_and_bad_addresses_do_no_harm(self):
+        arguments = [("text", "string"), ("other", "string"), ("n", "int32")]
+        whole = [("name", "end"), ("", "x" * 512), ("(fault)", "(fault)"), ("(fault)", "(fault)")]
+        self.record(*self.trace(function_yaml("of_texts", arguments, "int32", record="[entry, call]")),
+                    program=[PROGRAM, "texts", 3])
+        for event in ("of_texts_entry", "of_texts_call"):
+            self.assertEqual([(c["text"], c["other"], c["n"]) for c in self.payloads(event)],
+                             [(*texts, i) for i in range(3) for texts in whole])
+        self.record(*self.trace(function_yaml("of_texts", arguments, "int32",
+                                              where='text == "na*" && other == "end" && n > 0')),
+                    program=[PROGRAM, "texts", 3], output="trace2")
+        events = collections.Counter(event["event"] for event in self.view("trace2"))
+        self.assertEqual(events, {"function:of_texts_entry": 2, "function:of_texts_exit": 2})
+
+    def test_filter_with_an_unknown_argument_is_refused(self):
+        path = self.trace(function_yaml("recursive", [("n", "uint64")], record="[call]", where="m > 2"))
+        done = subprocess.run(self.command(*path, program=[PROGRAM, "calls", 1]), capture_output=True, text=True,
+                              check=False, timeout=PATIENCE)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn('recursive: its filter names "m", which the event function:NAME_call does not have; '
+                      'it has n, ret, duration, depth', done.stderr)
 
     def test_filter_of_the_trace_holds_for_functions(self):
         self.record(*self.trace(function_yaml("recursive", [("n", "uint64")]), more="  filter: n >= 2\n"),

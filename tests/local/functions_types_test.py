@@ -32,7 +32,7 @@ class Types(FunctionsTest):
     def assert_typed(self, events):
         for i, fields in enumerate(events["function:typed_entry"]):
             self.assertNotEqual(fields.pop("text"), 0)
-            self.assertEqual(fields, {"id": i, "ratio": 2.5, "flag": 200})
+            self.assertEqual(fields, {"id": i, "ratio": 2.5, "flag": 200, "depth": 0})
         self.assertEqual([fields["ret"] for fields in events["function:typed_exit"]], [299, 300])
 
     def test_types_are_those_of_the_debug_information(self):
@@ -41,7 +41,7 @@ class Types(FunctionsTest):
         self.assert_typed(events)
         self.assertIn("arguments of 1 as their debug information says", err)
         large = events["function:of_large_entry"]
-        self.assertEqual([sorted(fields) for fields in large], [["a", "result_address"]] * 2)
+        self.assertEqual([sorted(fields) for fields in large], [["a", "depth", "result_address"]] * 2)
         self.assertEqual([fields["a"] for fields in large], [0, 1])
 
     @unittest.skipUnless(shutil.which("objcopy"), "needs objcopy")
@@ -57,9 +57,9 @@ class Types(FunctionsTest):
         events, err = self.run_program(function_yaml("typed", target=PROGRAM.name), program=self.copy("--strip-debug"))
         self.assertIn("arguments of 1 as words of registers, since their types are not known", err)
         for i, fields in enumerate(events["function:typed_entry"]):
-            self.assertEqual(sorted(fields), ["r8", "r9", "rcx", "rdi", "rdx", "rsi"])
+            self.assertEqual(sorted(fields), ["depth", "r8", "r9", "rcx", "rdi", "rdx", "rsi"])
             self.assertEqual(fields["rdi"] & 0xffffffff, i)
-        self.assertEqual(events["function:typed_exit"], [{}, {}])
+        self.assertEqual(events["function:typed_exit"], [{"depth": 0}] * 2)
 
     def test_trace_that_contradicts_the_debug_information_is_refused_with_both(self):
         events, err = self.run_program(function_yaml("typed", [("id", "int64")], target=PROGRAM.name),

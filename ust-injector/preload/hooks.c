@@ -12,9 +12,11 @@
 #include <sys/socket.h>
 
 #include "lib/abi/control.h"
+#include "ust-injector/preload/clock.h"
 #include "ust-injector/preload/decide.h"
 #include "ust-injector/preload/emit.h"
 #include "ust-injector/preload/environment.h"
+#include "ust-injector/preload/hook_depth.h"
 #include "ust-injector/preload/registry.h"
 #include "ust-injector/preload/rules.h"
 #include "ust-injector/preload/seccomp.h"
@@ -26,6 +28,10 @@
 #define WEFT_AREA_FARTHEST (1ull << 30)
 #define WEFT_LOWEST_ADDRESS 65536u /* vm.mmap_min_addr */
 #define WEFT_CALL_LISTS 16u
+#define WEFT_TEXT_PIECE 64u  // bytes that are read at once; pages are multiples of it
+#define WEFT_CALL_NUMBER_BITS 12u
+// Of an event: arguments; result, duration and depth. A multiple of 8, as emit reads it.
+#define WEFT_IMAGE_WORDS (WEFT_HOOK_MAX_VALUES + 3)
 // Looking at all taken calls takes milliseconds. If it frees fewer than WEFT_COLLECT_FEW, the next
 // WEFT_COLLECT_PAUSE calls that find none free go without.
 #define WEFT_COLLECT_FEW 64u
@@ -33,6 +39,34 @@
 
 // An agent finds it in the table of symbols.
 __attribute__((visibility("default"))) struct weft_hooks weft_hooks;
+
+_Static_assert(WEFT_HOOK_STUBS == 1u << WEFT_CALL_NUMBER_BITS, "a number of a call fits");
+
+// The texts of one call, and where each of them lies.
+struct texts {
+  struct weft_segment segments[WEFT_HOOK_MAX_VALUES];
+  uint32_t count;
+  uint32_t bytes;
+  char text[WEFT_HOOK_TEXT_BYTES];
+};
+
+// One call of a function: a stub, its data, and this. The owner of a free call is its list, or the
+// thread that took it from there and did not publish it yet.
+struct call {
+  struct weft_hook* hook;
+  uint64_t* slot;  // where the return address lies
+  uint64_t turn;   // odd: published, the function runs. Each change adds 1
+  uint64_t next;   // free: the next one of its list; 0: none
+  uint64_t begin;  // time of the entry, if the whole call is recorded
+  struct weft_open_call open;
+  uint32_t argument_bytes;
+  uint64_t arguments[WEFT_HOOK_MAX_VALUES];  // of the entry, if an event of the end has them
+  struct texts texts;                        // likewise
+};
+
+// WEFT_HOOK_STUBS calls; NULL in a process without functions to record. Pages that no call uses
+// take no memory.
+static struct call* calls;
 
 // --- start ---------------------------------------------------------------------------------------
 
@@ -88,6 +122,14 @@ static void make_areas(void) {
   if (!weft_failed(map)) set_area(1, map);
 }
 
+static bool make_calls(void) {
+  const long map = weft_syscall(__NR_mmap, 0, WEFT_HOOK_STUBS * sizeof(struct call),
+                                3 /* read, write */, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                                -1, 0);
+  if (!weft_failed(map)) calls = (struct call*)map;
+  return calls != NULL;
+}
+
 // Waits until the agent closes the connection. Signals may come; the time is that of the clock.
 static void wait_for_agent(long s) {
   int64_t now[2] = {0, 0};
@@ -119,9 +161,10 @@ static void call_agent(void) {
 // Under a filter that was there at exec nothing is done: ld.so makes none of these calls.
 void weft_hooks_start(void) {
   if (weft_process.filter != WEFT_FILTER_NONE || weft_process.on_valgrind || weft_silent ||
-      !weft_rules_have_flag(WEFT_CHANNEL_FUNCTIONS)) {
+      !weft_rules_have_flag(WEFT_CHANNEL_FUNCTIONS) || !make_calls()) {
     return;
   }
+  weft_clock_start();
   make_areas();
   weft_hooks.version = WEFT_HOOKS_VERSION;
   weft_hooks.enter = (uint64_t)(uintptr_t)&weft_hook_entry;
@@ -133,15 +176,6 @@ void weft_hooks_start(void) {
 // --- calls whose exit is recorded ----------------------------------------------------------------
 
 struct weft_hook_stub_data weft_hook_stub_data[WEFT_HOOK_STUBS] __attribute__((aligned(4096)));
-
-// One call of a function: a stub, its data, and this. The owner of a free call is its list, or the
-// thread that took it from there and did not publish it yet.
-static struct {
-  struct weft_hook* hook;
-  uint64_t* slot;  // where the return address lies
-  uint64_t turn;   // odd: published, the function runs. Each change adds 1
-  uint64_t next;   // free: the next one of its list; 0: none
-} calls[WEFT_HOOK_STUBS];
 
 // Free calls: a number and, above it, a count of changes, so that a list is not taken for unchanged
 // when its first call went and came back. Threads use different lists. Each on a cache line.
@@ -203,14 +237,18 @@ static bool end_turn(uint32_t number, uint64_t turn) {
                                      __ATOMIC_RELAXED);
 }
 
-// Was the function left without a return? While it runs, the slot holds the return address of its
+// Was the function left without a return? While it runs, its slot holds the return address of its
 // stub, or that of the stub of a function that it jumped to at its end; then, until its turn ends,
 // its number, which the stub pushes.
+static bool is_left(uint64_t content, uint32_t number) {
+  return content != number && (content < stub_of(0) || content >= stub_of(WEFT_HOOK_STUBS));
+}
+
 static bool is_lost(const uint64_t* slot, uint32_t number) {
   uint64_t content = 0;
   switch (weft_seccomp_peek(&content, (uint64_t)(uintptr_t)slot, sizeof(content))) {
     case WEFT_PEEK_COPIED:
-      return content != number && (content < stub_of(0) || content >= stub_of(WEFT_HOOK_STUBS));
+      return is_left(content, number);
     case WEFT_PEEK_FAULT:
       return true;
     case WEFT_PEEK_UNKNOWN:
@@ -303,46 +341,192 @@ static uint64_t value_of(const struct weft_hook_registers* r, const struct weft_
   }
 }
 
-const void* weft_hook_enter(const struct weft_hook_registers* registers, struct weft_hook* hook,
-                            uint64_t* slot) {
-  const void* ip = (const void*)(uintptr_t)hook->address;
-  if (hook->entry != 0 && is_on(event_at(hook->entry))) {
-    uint64_t image[WEFT_HOOK_MAX_VALUES + 1] = {0};
-    uint8_t* to = (uint8_t*)image;
-    for (uint32_t i = 0; i < hook->value_count && i < WEFT_HOOK_MAX_VALUES; ++i) {
-      const uint64_t value = value_of(registers, &hook->values[i], slot);
-      __builtin_memcpy(to, &value, sizeof(value));
-      to += hook->values[i].size;
-    }
-    event_at(hook->entry)->emit(event_at(hook->entry), image, NULL, ip);
+static void* put(void* to, uint64_t value, uint32_t size) {
+  __builtin_memcpy(to, &value, sizeof(value));
+  return (uint8_t*)to + size;
+}
+
+static uint32_t put_text(struct texts* texts, const char* text, uint32_t size) {
+  const uint32_t room = WEFT_HOOK_TEXT_BYTES - texts->bytes;
+  if (size > room) size = room;
+  __builtin_memcpy(texts->text + texts->bytes, text, size);
+  texts->bytes += size;
+  return size;
+}
+
+// Copies the text at the program's address, up to its NUL or to memory that cannot be read. Returns
+// its bytes. A piece of the text lies in one page, and begins at a multiple of 8, as peek takes it.
+static uint32_t read_text(struct texts* texts, uint64_t from) {
+  char piece[WEFT_TEXT_PIECE];
+  uint32_t size = 0;
+  if (!weft_seccomp_may_peek()) return put_text(texts, "(not read)", 10);
+  while (texts->bytes < WEFT_HOOK_TEXT_BYTES) {
+    const uint64_t at = from & ~(uint64_t)7;
+    const uint64_t end = (at | (WEFT_TEXT_PIECE - 1)) + 1;
+    if (weft_seccomp_peek(piece, at, end - at) != WEFT_PEEK_COPIED)
+      return size != 0 ? size : put_text(texts, "(fault)", 7);
+    uint32_t i = (uint32_t)(from - at);
+    const uint32_t first = i;
+    while (i < end - at && piece[i] != 0) ++i;
+    size += put_text(texts, piece + first, i - first);
+    if (i < end - at) return size;
+    from = end;
   }
-  if (hook->exit == 0 || !is_on(event_at(hook->exit))) return NULL;
+  return size;
+}
+
+// Writes the arguments into an image. Returns their bytes. `texts`: NULL if the hook has none.
+static inline __attribute__((always_inline)) uint32_t put_arguments(
+    const struct weft_hook_registers* registers, const struct weft_hook* hook, const uint64_t* slot,
+    void* image, struct texts* texts) {
+  void* to = image;
+  for (uint32_t i = 0; i < hook->value_count && i < WEFT_HOOK_MAX_VALUES; ++i) {
+    uint64_t value = value_of(registers, &hook->values[i], slot);
+    if (texts != NULL && hook->values[i].kind == WEFT_HOOK_TEXT) {
+      struct weft_segment* segment = &texts->segments[texts->count++];
+      segment->data = texts->text + texts->bytes;
+      value = read_text(texts, value);
+      segment->size = (uint32_t)value;
+      segment->reserved = 0;
+    }
+    to = put(to, value, hook->values[i].size);
+  }
+  return (uint32_t)((uint8_t*)to - (uint8_t*)image);
+}
+
+static void emit(uint64_t event, const void* image, const struct texts* texts,
+                 const struct weft_hook* hook) {
+  event_at(event)->emit(event_at(event), image, texts != NULL ? texts->segments : NULL,
+                        (const void*)(uintptr_t)hook->address);
+}
+
+// The texts of a call lie in its own memory until it ends.
+static void keep_texts(struct texts* to, const struct texts* from) {
+  to->count = from->count;
+  to->bytes = from->bytes;
+  __builtin_memcpy(to->text, from->text, from->bytes);
+  for (uint32_t i = 0; i < from->count; ++i) {
+    to->segments[i] = from->segments[i];
+    to->segments[i].data = to->text + ((const char*)from->segments[i].data - from->text);
+  }
+}
+
+static bool is_wanted(uint64_t event) { return event != 0 && is_on(event_at(event)); }
+
+// Of a program that forbade reading the clock nothing is recorded.
+static bool is_call_wanted(const struct weft_hook* hook) {
+  return is_wanted(hook->call) && !weft_process.no_clock;
+}
+
+static weft_call_id call_id(uint32_t number, uint64_t turn) {
+  return turn << WEFT_CALL_NUMBER_BITS | number;
+}
+
+static uint32_t number_of(weft_call_id id) {
+  return (uint32_t)id & ((1u << WEFT_CALL_NUMBER_BITS) - 1);
+}
+
+bool weft_hook_find_call(weft_call_id id, struct weft_call_place* place) {
+  const uint32_t number = number_of(id);
+  // acquire: pairs with the release that published the call
+  const uint64_t turn = __atomic_load_n(&calls[number].turn, __ATOMIC_ACQUIRE);
+  *place = (struct weft_call_place){.slot = calls[number].slot,
+                                    .stub = return_address_of(number),
+                                    .around = calls[number].open.around,
+                                    .depth = calls[number].open.depth};
+  return call_id(number, turn) == id;
+}
+
+bool weft_hook_is_left(weft_call_id id, const struct weft_call_place* place, bool is_readable) {
+  const uint32_t number = number_of(id);
+  return is_readable ? is_left(*place->slot, number)
+                     : weft_seccomp_may_peek() && is_lost(place->slot, number);
+}
+
+static inline __attribute__((always_inline)) const void* enter(
+    const struct weft_hook_registers* registers, struct weft_hook* hook, uint64_t* slot,
+    struct texts* texts) {
+  const bool entry = is_wanted(hook->entry), exit = is_wanted(hook->exit),
+             call = is_call_wanted(hook);
+  if (!entry && !exit && !call) return NULL;
+  const struct weft_open_call open = weft_depth_find(slot);
+  uint64_t image[WEFT_IMAGE_WORDS] = {0};
+  const uint32_t bytes = put_arguments(registers, hook, slot, image, texts);
+  if (entry) {
+    put((uint8_t*)image + bytes, open.depth, sizeof(open.depth));
+    emit(hook->entry, image, texts, hook);
+  }
+  if (!exit && !call) return NULL;
   const uint32_t number = take();
   if (__builtin_expect(number == 0, 0)) {
-    weft_emit_discard(event_at(hook->exit), WEFT_DISCARD_MEMORY);
+    if (exit) weft_emit_discard(event_at(hook->exit), WEFT_DISCARD_MEMORY);
+    if (call) weft_emit_discard(event_at(hook->call), WEFT_DISCARD_MEMORY);
     return NULL;
   }
   weft_hook_stub_data[number].returns_to = *slot;
   weft_hook_stub_data[number].calls = hook->resume;
   calls[number].hook = hook;
   calls[number].slot = slot;
+  calls[number].open = open;
+  if (call || (hook->flags & WEFT_HOOK_EXIT_ARGUMENTS) != 0) {
+    calls[number].argument_bytes = bytes;
+    __builtin_memcpy(calls[number].arguments, image, sizeof(calls[number].arguments));
+    if (texts != NULL) keep_texts(&calls[number].texts, texts);
+  }
+  const uint64_t turn = calls[number].turn + 1;
   // The stub's call writes the same; but a published call whose slot holds something else is lost.
   *slot = return_address_of(number);
   // release: all of it comes before
-  __atomic_store_n(&calls[number].turn, calls[number].turn + 1, __ATOMIC_RELEASE);
+  __atomic_store_n(&calls[number].turn, turn, __ATOMIC_RELEASE);
+  weft_depth_push(call_id(number, turn));
+  calls[number].begin = call ? weft_clock_monotonic() : 0;
   return (const void*)(uintptr_t)stub_of(number);
+}
+
+static __attribute__((noinline)) const void* enter_with_texts(
+    const struct weft_hook_registers* registers, struct weft_hook* hook, uint64_t* slot) {
+  struct texts texts;
+  texts.count = 0;
+  texts.bytes = 0;
+  return enter(registers, hook, slot, &texts);
+}
+
+const void* weft_hook_enter(const struct weft_hook_registers* registers, struct weft_hook* hook,
+                            uint64_t* slot) {
+  if (__builtin_expect((hook->flags & WEFT_HOOK_HAS_TEXTS) != 0, 0))
+    return enter_with_texts(registers, hook, slot);
+  return enter(registers, hook, slot, NULL);
 }
 
 uint64_t weft_hook_leave(const struct weft_hook_registers* registers, uint64_t index) {
   const uint32_t number = (uint32_t)index;
   struct weft_hook* hook = calls[number].hook;
   const uint64_t returns_to = weft_hook_stub_data[number].returns_to;
-  if (end_turn(number, calls[number].turn)) give_back(number);
-  if (is_on(event_at(hook->exit))) {
-    const uint64_t image[2] = {value_of(registers, &hook->result, NULL)};
-    event_at(hook->exit)
-        ->emit(event_at(hook->exit), image, NULL, (const void*)(uintptr_t)hook->address);
+  const uint64_t result = value_of(registers, &hook->result, NULL);
+  const uint32_t result_bytes = hook->result.source == WEFT_HOOK_NONE ? 0 : hook->result.size;
+  const struct weft_open_call open = calls[number].open;
+  // A call that began before `call` was on has no time.
+  const bool call = calls[number].begin != 0 && is_call_wanted(hook);
+  const bool exit = is_wanted(hook->exit);
+  uint64_t of_call[WEFT_IMAGE_WORDS], of_exit[WEFT_IMAGE_WORDS];
+  if (call) {
+    const uint64_t duration = weft_clock_monotonic() - calls[number].begin;
+    __builtin_memcpy(of_call, calls[number].arguments, sizeof(calls[number].arguments));
+    void* to = (uint8_t*)of_call + calls[number].argument_bytes;
+    to = put(put(to, result, result_bytes), duration, sizeof(duration));
+    put(to, open.depth, sizeof(open.depth));
   }
+  if (exit) {
+    void* to = put(put(of_exit, result, result_bytes), open.depth, sizeof(open.depth));
+    if ((hook->flags & WEFT_HOOK_EXIT_ARGUMENTS) != 0)
+      __builtin_memcpy(to, calls[number].arguments, sizeof(calls[number].arguments));
+  }
+  const bool has_texts = (hook->flags & WEFT_HOOK_HAS_TEXTS) != 0;
+  const struct texts* texts = has_texts ? &calls[number].texts : NULL;
+  if (exit) emit(hook->exit, of_exit, texts, hook);
+  if (call) emit(hook->call, of_call, texts, hook);
+  weft_depth_pop(&open);
+  if (end_turn(number, calls[number].turn)) give_back(number);
   return returns_to;
 }
 

@@ -6,6 +6,8 @@
 #include <bit>
 
 #include "lib/abi/context.h"
+#include "lib/api/filters.h"
+#include "lib/event/description.h"
 #include "lib/event/filter_compiler.h"
 #include "lib/event/match.h"
 #include "node-agent/agent/session/perf_counters.h"
@@ -94,21 +96,33 @@ Status CompileRules(const api::TraceSpec& from, control::ChannelSpec& to) {
   return {};
 }
 
+// Checks what the Trace alone tells: arguments and return value may come from debug information.
+Status CheckFunctionFilter(const api::FunctionRule& function, hooks::Moment moment) {
+  if (function.filter.empty() || function.args.empty()) return {};
+  api::FunctionRule all = function;
+  if (!all.returns) all.returns = api::ValueType::kInt64;
+  if (const std::string why = hooks::WhyNotFiltered(all, moment); !why.empty())
+    return Fail(ErrorCode::kInvalid, why);
+  weft_event ignored{};
+  WEFT_ASSIGN(const std::vector<uint8_t> bytes,
+              hooks::Describe(all, function.name, moment, ignored));
+  WEFT_ASSIGN(const EventDescription description, EventDescription::Parse(bytes));
+  if (api::FitFilter(function.filter, description) == api::FilterFit::kTypes)
+    return Fail(ErrorCode::kInvalid, "its filter compares a number with a text");
+  return {};
+}
+
 // The rules of a function's events; its name may be a pattern, and then theirs are.
 Status CompileFunction(const api::FunctionRule& function, const std::string& filter,
                        control::ChannelSpec& to) {
-  using hooks::Moment;
-  if (!function.filter.empty())
-    return Fail(ErrorCode::kUnsupported,
-                "a filter of a function is not available yet; use spec.filter, which holds for "
-                "all events of the Trace");
   WEFT_TRY(hooks::LayOut(function));
-  for (const Moment moment : {Moment::kEntry, Moment::kExit}) {
-    if (moment == Moment::kEntry ? !function.RecordsEntry() : !function.RecordsExit()) continue;
+  for (const hooks::Moment moment : hooks::kMoments) {
+    if (!function.Records(moment)) continue;
+    WEFT_TRY(CheckFunctionFilter(function, moment));
     control::RuleSpec rule{.pattern = hooks::EventName(function.name, moment)};
     for (const std::string& excluded : function.exclude)
       rule.exclusions.push_back(hooks::EventName(excluded, moment));
-    WEFT_ASSIGN(rule.filter, CompileFilters(filter, ""));
+    WEFT_ASSIGN(rule.filter, CompileFilters(filter, function.filter));
     to.rules.push_back(std::move(rule));
   }
   return {};
