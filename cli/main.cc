@@ -8,6 +8,7 @@
 #include "cli/list.h"
 #include "cli/number.h"
 #include "cli/record.h"
+#include "cli/report/report.h"
 #include "cli/status.h"
 #include "cli/view.h"
 
@@ -105,6 +106,8 @@ void AddView(CLI::App& app, ViewOptions& options) {
   CLI::App* view = app.add_subcommand("view", "Print a trace");
   view->add_option("FOLDER", options.folder)->required();
   view->add_flag("--json", options.json, "print one JSON object per line");
+  view->add_flag("--indent", options.indent,
+                 "show events of functions further to the right the deeper their calls are");
   view->add_option("-n,--limit", options.limit, "print at most this many events")
       ->check([](const std::string& text) {
         return Number<uint64_t>(text)
@@ -121,6 +124,17 @@ void AddView(CLI::App& app, ViewOptions& options) {
           "when to use colours: auto, always, never")
       ->check(CLI::IsMember({"auto", "always", "never"}));
   view->footer(kExitStatusHelp);
+}
+
+void AddReport(CLI::App& app, ReportOptions& options) {
+  CLI::App* report = app.add_subcommand(
+      "report", "Show how often functions were called, how long they took, and their call tree");
+  report->add_option("FOLDER", options.folder)->required();
+  report
+      ->add_option("--to", options.format,
+                   "text; json; folded: a line per stack, for flame graphs; default: text")
+      ->check(CLI::IsMember(kReportFormats));
+  report->footer(kExitStatusHelp);
 }
 
 void AddExport(CLI::App& app, ExportOptions& options) {
@@ -190,6 +204,7 @@ int main(int argc, char** argv) {
   RecordOptions record;
   for (int i = own + 1; i < argc; ++i) record.program.emplace_back(argv[i]);
   ViewOptions view;
+  ReportOptions report;
   ExportOptions exported;
   ListOptions list;
   bool status_json = false;
@@ -201,6 +216,7 @@ int main(int argc, char** argv) {
   app.footer(kExitStatusHelp);
   AddRecord(app, record);
   AddView(app, view);
+  AddReport(app, report);
   AddExport(app, exported);
   AddList(app, list);
   app.add_subcommand("status", "Show what is being recorded")
@@ -235,6 +251,7 @@ int main(int argc, char** argv) {
   }
   if (app.got_subcommand("record")) return RunRecord(record);
   if (app.got_subcommand("view")) return RunView(view);
+  if (app.got_subcommand("report")) return RunReport(report);
   if (app.got_subcommand("export")) return RunExport(exported);
   if (app.got_subcommand("list")) return RunList(list);
   if (app.got_subcommand("statedump")) return RunStatedump();

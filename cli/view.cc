@@ -25,7 +25,7 @@ int RunView(const ViewOptions& options, std::FILE* out, std::FILE* err) {
     std::fprintf(err, "weft view: %s\n", reader.error().message.c_str());
     return kNoTrace;
   }
-  TextPrinter text(UseColor(options.color, out));
+  TextPrinter text(UseColor(options.color, out), options.indent);
   BlockWriter writer(out);
   std::string buffer;
   uint64_t events = 0;

@@ -18,6 +18,7 @@ struct ViewOptions {
   bool json = false;
   ViewColor color = ViewColor::kAuto;
   std::optional<uint64_t> limit;  // events at most
+  bool indent = false;            // by the depth of function calls
 };
 
 // Events go to `out`; discarded events and what is wrong with the trace go to `err`, one line each.

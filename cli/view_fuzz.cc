@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a trace: metadata up to a NUL, then a stream; printed as text and as JSON.
+// Any bytes as a trace: metadata up to a NUL, then a stream; printed as text and as JSON, and
+// reported as calls of functions.
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <string>
 
+#include "cli/report/call_reader.h"
+#include "cli/report/report_formats.h"
 #include "cli/view_json.h"
 #include "cli/view_text.h"
 #include "lib/ctf/stream_reader.h"
@@ -26,11 +29,20 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<std::string> problems;
   cli::TextPrinter printer(true);
   std::string out;
+  cli::CallTree tree;
+  cli::CallReader calls(tree);
   while (reader.Next(problems)) {
     out.clear();
-    if (reader.item().kind == ctf::ItemKind::kEvent) printer.Event(reader, out);
+    if (reader.item().kind == ctf::ItemKind::kEvent) {
+      printer.Event(reader, out);
+      calls.Take(reader);
+    }
     (void)cli::TextPrinter::Discarded(reader);
     cli::AppendJson(reader, out);
   }
+  calls.Finish();
+  (void)cli::ReportText(tree);
+  (void)cli::ReportJson(tree);
+  (void)cli::ReportFolded(tree);
   return 0;
 }

@@ -33,6 +33,9 @@ constexpr std::string_view kTime = "\033[1m\033[1m\033[33m";
 constexpr std::string_view kEventName = "\033[1m\033[1m\033[35m";
 constexpr std::string_view kUnknown = "\033[1m\033[1m\033[31m";
 
+constexpr std::string_view kFunctionPrefix = "function:";
+constexpr uint64_t kMaxIndent = 40;  // deeper calls are not shown further to the right
+
 constexpr int64_t kNsPerSecond = 1'000'000'000;
 
 template <typename... Args>
@@ -283,6 +286,23 @@ class FieldPrinter final : public ctf::Visitor {
   std::vector<int>& printed_;  // members so far, per open structure
 };
 
+// Finds the depth in the payload of a function's event; 0 where it has none.
+class DepthFinder final : public ctf::Visitor {
+ public:
+  void BeginMember(const Type&, const Member& member) override {
+    is_here_ = member.name == "depth";
+  }
+  void Integer(const Type&, uint64_t value) override {
+    if (is_here_) depth = value;
+    is_here_ = false;
+  }
+
+  uint64_t depth = 0;
+
+ private:
+  bool is_here_ = false;
+};
+
 bool HasVisible(const Type& type) {
   for (const Member& member : type.members) {
     if (!ctf::IsInternal(member.type)) return true;
@@ -396,9 +416,17 @@ const std::string& TextPrinter::Packet(ctf::StreamReader& stream) {
   return text;
 }
 
+void TextPrinter::Indent(ctf::StreamReader& stream, std::string& out) {
+  if (!stream.item().event->name.starts_with(kFunctionPrefix)) return;
+  DepthFinder finder;
+  (void)stream.Visit(Scope::kPayload, finder);
+  out.append(2 * std::min(finder.depth, kMaxIndent), ' ');
+}
+
 void TextPrinter::Event(ctf::StreamReader& stream, std::string& out) {
   const ctf::Item& item = stream.item();
   if (item.time_ns != ctf::kNoTime) Time(item.time_ns, out);
+  if (indent_) Indent(stream, out);
   out += Title(stream);
   const std::string& packet = Packet(stream);
   out += packet;

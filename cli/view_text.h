@@ -34,7 +34,8 @@ bool IsColorTerminal(std::FILE* out);
 
 class TextPrinter {
  public:
-  explicit TextPrinter(bool color) : color_(color) {}
+  // `indent`: events of functions begin further to the right, as deep as their calls are.
+  explicit TextPrinter(bool color, bool indent = false) : color_(color), indent_(indent) {}
 
   // Appends the line of the stream's current event.
   void Event(ctf::StreamReader& stream, std::string& out);
@@ -47,7 +48,10 @@ class TextPrinter {
   const std::string& Title(const ctf::StreamReader& stream);
   const std::string& Packet(ctf::StreamReader& stream);
 
+  void Indent(ctf::StreamReader& stream, std::string& out);
+
   bool color_;
+  bool indent_;
   LocalClock clock_;
   // Texts that many events share. Title: "host:program:(vpid) provider:event: ".
   std::unordered_map<const ctf::EventRecordClass*, std::string> titles_;

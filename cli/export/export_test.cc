@@ -37,6 +37,8 @@ TEST(SpanOfTest, EdgesByWords) {
            {"lib:work_entry", SpanEdge::kBegin, "lib:work"},
            {"lib:work_return", SpanEdge::kEnd, "lib:work"},
            {"entry", SpanEdge::kBegin, ""},
+           {"function:list::begin_exit", SpanEdge::kEnd, "function:list::begin"},
+           {"function:list::end_call", SpanEdge::kNone, "function:list::end_call"},
            {"shop:begin", SpanEdge::kBegin, "shop"},
            {"shop:reentry", SpanEdge::kNone, "shop:reentry"},
            {"shop:order", SpanEdge::kNone, "shop:order"},

@@ -16,6 +16,8 @@ constexpr std::array<std::pair<std::string_view, SpanEdge>, 5> kEdgeWords = {{
     {"end", SpanEdge::kEnd},
 }};
 
+constexpr std::string_view kFunctionPrefix = "function:";
+
 bool IsSeparator(char c) { return c == '_' || c == ':' || c == '.'; }
 
 std::string_view EnvTextOf(const ctf::TraceClass& trace, std::string_view name) {
@@ -26,7 +28,9 @@ std::string_view EnvTextOf(const ctf::TraceClass& trace, std::string_view name) 
 }  // namespace
 
 SpanName SpanOf(std::string_view event) {
-  for (size_t begin = 0; begin < event.size();) {
+  // The words in the name of a function say nothing.
+  const bool is_function = event.starts_with(kFunctionPrefix);
+  for (size_t begin = is_function ? event.rfind('_') + 1 : 0; begin < event.size();) {
     size_t end = begin;
     while (end < event.size() && !IsSeparator(event[end])) end++;
     const std::string_view word = event.substr(begin, end - begin);

@@ -35,7 +35,10 @@ if [[ $(uname -m) == x86_64 ]]; then
   echo "== weft record -f mylib-trace.yaml -- sample_app 1000: functions of a library that knows no tracing"
   "$weft" record -f "$examples/mylib-trace.yaml" -o "$trace-mylib" -- "$examples/sample_app" 1000
   "$weft" view "$trace-mylib" >"$events"
-  sed -n '397,400p' "$events"
+  sed -n '403,406p' "$events"
+  echo
+  echo "== weft report: how often the functions were called, and how long they took"
+  "$weft" report "$trace-mylib"
 fi
 
 echo
