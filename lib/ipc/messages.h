@@ -261,13 +261,12 @@ struct ConnectionAnswer {
 
   static constexpr std::string_view kName = "ConnectionAnswer";
   static constexpr auto Fields() {
-    return std::tuple(Field("request", &ConnectionAnswer::request),
-                      Field("error", &ConnectionAnswer::error),
-                      OptionalField("late", &ConnectionAnswer::late),
-                      OptionalField("fd", &ConnectionAnswer::fd),
-                      OptionalField("authorities", &ConnectionAnswer::authorities),
-                      OptionalField("server_name", &ConnectionAnswer::server_name),
-                      OptionalField("ticket", &ConnectionAnswer::ticket));
+    return std::tuple(
+        Field("request", &ConnectionAnswer::request), Field("error", &ConnectionAnswer::error),
+        OptionalField("late", &ConnectionAnswer::late), OptionalField("fd", &ConnectionAnswer::fd),
+        OptionalField("authorities", &ConnectionAnswer::authorities),
+        OptionalField("server_name", &ConnectionAnswer::server_name),
+        OptionalField("ticket", &ConnectionAnswer::ticket));
   }
 };
 

@@ -120,8 +120,8 @@ inline constexpr uint64_t kConnectTime = 10'000'000'000;
 inline constexpr uint64_t kMinRetry = 100'000'000;
 inline constexpr uint64_t kMaxRetry = 5'000'000'000;
 // A recording fails to start when its relay could not be reached, or refused it, for kReadyTime: a
-// user waits for that. A relay that answers late, or closes connections because it has too many, has
-// kBusyReadyTime: the cli waits for twice as long.
+// user waits for that. A relay that answers late, or closes connections because it has too many,
+// has kBusyReadyTime: the cli waits for twice as long.
 inline constexpr uint64_t kReadyTime = 5'000'000'000;
 inline constexpr uint64_t kBusyReadyTime = 60'000'000'000;
 // Least time between two beacons of a trace while no commit ends. Events of its other streams are
