@@ -69,8 +69,7 @@ int main(int argc, char** argv) {
   const auto cpus = static_cast<uint32_t>(::get_nprocs_conf());
   // Every thread enters a sandbox of its own; afterwards there can be no more threads.
   const auto writer = weft::consumer::BackgroundWriter::Make([] { return weft::EnterSandbox(); });
-  const weft::Status sandboxed =
-      writer ? weft::EnterSandbox() : std::unexpected(writer.error());
+  const weft::Status sandboxed = writer ? weft::EnterSandbox() : std::unexpected(writer.error());
   if (!sandboxed) {
     std::fprintf(stderr, "weft-consumer: %s\n", sandboxed.error().message.c_str());
     return 1;
