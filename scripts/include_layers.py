@@ -99,7 +99,7 @@ FLOORS = {
          "ring_set"),
         ("decide",),
         ("emit",),
-        ("app_probes", "hooks", "hooks_asm", "registry", "statedump", "statedump_events"),
+        ("app_probes", "hook_depth", "hooks", "hooks_asm", "registry", "statedump", "statedump_events"),
         ("lifecycle",),
         ("interpose", "interpose_asm", "library", "program", "seccomp_install"),
     ),

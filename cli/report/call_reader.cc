@@ -18,9 +18,7 @@ constexpr std::array<std::pair<std::string_view, CallMoment>, 3> kSuffixes = {
 class CallFields final : public ctf::Visitor {
  public:
   void BeginMember(const ctf::Type&, const ctf::Member& member) override {
-    into_ = member.name == "depth"      ? &depth
-            : member.name == "duration" ? &duration
-                                        : nullptr;
+    into_ = member.name == "depth" ? &depth : member.name == "duration" ? &duration : nullptr;
   }
   void Integer(const ctf::Type&, uint64_t value) override {
     if (into_ != nullptr) *into_ = value;

@@ -35,12 +35,16 @@ void AddTo(uint64_t& sum, uint64_t more) {
   sum = more > UINT64_MAX - sum ? UINT64_MAX : sum + more;
 }
 
-// Did an inner call end in an outer one that began at `begin`? Where that is computed from a
-// duration it may be too late: the thread may have waited before it recorded the outer call, and
-// the duration is that of another clock.
-bool IsInside(const CallNode& node, int64_t begin, uint64_t duration) {
-  const uint64_t tolerance = 1'000 + duration / 10'000;
-  return Difference(node.last_end, begin) <= tolerance;
+// The outer call's begin is computed from its duration, and is too late if the thread recorded the
+// call long after its end: it waited, or it was the first event of the function. An inner call that
+// seems to have ended before is taken for one of this call if it fits into its time.
+constexpr uint64_t kLateRecord = 10'000'000;
+constexpr uint64_t kClockDifference = 1'000;  // between an event's clock and that of durations
+
+// `left_ns`: time of the outer call without the inner calls that it has already.
+bool IsInside(const CallNode& node, int64_t begin, uint64_t left_ns) {
+  const uint64_t gap = Difference(node.last_end, begin);
+  return gap <= kClockDifference || (gap <= kLateRecord && node.total_ns <= left_ns);
 }
 
 }  // namespace
@@ -53,8 +57,8 @@ void Durations::Add(uint64_t ns) {
 }
 
 uint64_t Durations::Percentile(double share) const {
-  const auto wanted = std::max<uint64_t>(
-      1, static_cast<uint64_t>(std::ceil(share * static_cast<double>(count_))));
+  const auto wanted =
+      std::max<uint64_t>(1, static_cast<uint64_t>(std::ceil(share * static_cast<double>(count_))));
   uint64_t seen = 0;
   for (const auto& [number, count] : classes_) {
     seen += count;
@@ -82,7 +86,7 @@ void CallTree::Add(ThreadCalls& thread, uint32_t function, uint32_t depth, int64
     CallNodes inner = std::move(pending.back());
     pending.pop_back();
     for (auto& [number, child] : inner) {
-      if (!IsInside(*child, begin, duration)) {
+      if (!IsInside(*child, begin, node->self_ns)) {
         Merge(std::move(child), number, roots_);
         continue;
       }

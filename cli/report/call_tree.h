@@ -47,9 +47,9 @@ using CallNodes = std::map<uint32_t, std::unique_ptr<CallNode>>;
 
 struct FunctionCalls {
   std::string name;
-  Durations durations;  // of calls that ended
-  uint64_t total_ns = 0;  // a call inside a call of the same function counts once; see Finish
-  uint64_t self_ns = 0;   // without the recorded calls inside
+  Durations durations;      // of calls that ended
+  uint64_t total_ns = 0;    // a call inside a call of the same function counts once; see Finish
+  uint64_t self_ns = 0;     // without the recorded calls inside
   uint64_t unfinished = 0;  // calls that were entered, but have no exit
 };
 

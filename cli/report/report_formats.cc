@@ -29,7 +29,7 @@ std::vector<const FunctionCalls*> Sorted(const CallTree& tree) {
   std::vector<const FunctionCalls*> functions;
   for (const FunctionCalls& function : tree.functions())
     if (function.durations.count() + function.unfinished > 0) functions.push_back(&function);
-  std::ranges::stable_sort(functions, [](const FunctionCalls* a, const FunctionCalls* b) {
+  std::ranges::sort(functions, [](const FunctionCalls* a, const FunctionCalls* b) {
     return std::pair(a->total_ns, b->name) > std::pair(b->total_ns, a->name);
   });
   return functions;
@@ -40,16 +40,15 @@ using NodeOfFunction = std::pair<uint32_t, const CallNode*>;
 std::vector<NodeOfFunction> Sorted(const CallNodes& nodes) {
   std::vector<NodeOfFunction> sorted;
   for (const auto& [function, node] : nodes) sorted.emplace_back(function, node.get());
-  std::ranges::stable_sort(sorted, [](const NodeOfFunction& a, const NodeOfFunction& b) {
-    return a.second->total_ns > b.second->total_ns;
+  std::ranges::sort(sorted, [](const NodeOfFunction& a, const NodeOfFunction& b) {
+    return std::pair(a.second->total_ns, b.first) > std::pair(b.second->total_ns, a.first);
   });
   return sorted;
 }
 
 uint64_t TotalOf(const CallNodes& nodes) {
   uint64_t total = 0;
-  for (const auto& [function, node] : nodes)
-    total += std::min(node->total_ns, UINT64_MAX - total);
+  for (const auto& [function, node] : nodes) total += std::min(node->total_ns, UINT64_MAX - total);
   return total;
 }
 
@@ -59,7 +58,7 @@ void AppendTable(const CallTree& tree, std::string& out) {
   for (const FunctionCalls* f : Sorted(tree)) {
     const Durations& d = f->durations;
     AppendFormat(out, "%10" PRIu64, d.count() + f->unfinished);
-    const std::array<uint64_t, 6> times = {f->total_ns,        f->self_ns,         d.min(),
+    const std::array<uint64_t, 6> times = {f->total_ns,       f->self_ns,         d.min(),
                                            d.Percentile(0.5), d.Percentile(0.99), d.max()};
     for (const uint64_t ns : times)
       AppendFormat(out, " %11s", d.count() == 0 ? "-" : DurationText(ns).c_str());

@@ -80,10 +80,14 @@ TEST(CallTreeTest, CallOfAnOuterCallThatNeverEndedIsNoChildOfTheNextOne) {
   ThreadCalls thread;
   const uint32_t outer = tree.Function("outer"), inner = tree.Function("inner");
   tree.Add(thread, inner, 1, 10'000, 20'000);
-  tree.Add(thread, outer, 0, 50'000, 60'000);
+  tree.Add(thread, outer, 0, 20'000'000, 20'010'000);
+  tree.Add(thread, inner, 1, 21'000'000, 21'020'000);
+  tree.Add(thread, outer, 0, 21'025'000, 21'035'000);  // shorter than the inner one
+  tree.Add(thread, inner, 1, 22'000'000, 22'001'000);
+  tree.Add(thread, outer, 0, 22'003'000, 22'005'000);  // was recorded late
   tree.Finish(thread);
   tree.Finish();
-  EXPECT_EQ(ReportFolded(tree), "outer 10000\ninner 10000\n");
+  EXPECT_EQ(ReportFolded(tree), "outer 21000\nouter;inner 1000\ninner 30000\n");
 }
 
 TEST(CallTreeTest, HostileTreesStayWithinTheLimits) {
@@ -177,10 +181,15 @@ TEST_F(ReportTest, PairsAndCallsOfThreadsMakeOneTree) {
   EXPECT_EQ(reported.status, kShownAll);
   EXPECT_EQ(reported.err, "");
   const json all = json::parse(reported.out);
-  EXPECT_EQ(all["functions"][0],
-            (json{{"name", "f"}, {"calls", 2}, {"unfinished", 0}, {"total_ns", 800},
-                  {"self_ns", 600}, {"min_ns", 300}, {"median_ns", 303}, {"p99_ns", 500},
-                  {"max_ns", 500}}));
+  EXPECT_EQ(all["functions"][0], (json{{"name", "f"},
+                                       {"calls", 2},
+                                       {"unfinished", 0},
+                                       {"total_ns", 800},
+                                       {"self_ns", 600},
+                                       {"min_ns", 300},
+                                       {"median_ns", 303},
+                                       {"p99_ns", 500},
+                                       {"max_ns", 500}}));
   EXPECT_EQ(all["tree"][0]["inner"][0]["inner"][0]["name"], "h");
 }
 

@@ -228,15 +228,18 @@ TypePtr<FunctionRule> FunctionRuleSchema() {
        MakeField(
            "record", &T::record,
            ListOf(Enum<FunctionMoment>(kFunctionMoments), kFunctionMoments.size(), ListKind::kSet),
-           "The events of each call: entry, with the arguments; exit, with the return value; call, one "
+           "The events of each call: entry, with the arguments; exit, with the return value; call, "
+           "one "
            "event at the end, with both and the duration in ns. Absent: entry and exit."),
-       MakeField("args", &T::args, ListOf(arg, limits::kFunctionArgs),
-                 "The first arguments, in order, with their types in C. Absent: those of the debug "
-                 "information; where there is none, the argument registers of integers. Of a string "
-                 "the text is recorded, up to 512 bytes of all of a call together."),
-       MakeField("returns", &T::returns, type,
-                 "Type of the return value in C. Absent: that of the debug information; where there "
-                 "is none, it is not recorded."),
+       MakeField(
+           "args", &T::args, ListOf(arg, limits::kFunctionArgs),
+           "The first arguments, in order, with their types in C. Absent: those of the debug "
+           "information; where there is none, the argument registers of integers. Of a string "
+           "the text is recorded, up to 512 bytes of all of a call together."),
+       MakeField(
+           "returns", &T::returns, type,
+           "Type of the return value in C. Absent: that of the debug information; where there "
+           "is none, it is not recorded."),
        MakeField("filter", &T::filter, FilterString(),
                  "Record only calls for which this expression over the arguments is true, as they "
                  "were at the entry. With record: [call] also over ret and duration, with [exit] "

@@ -81,8 +81,9 @@ Result<EventLayout> LayOut(const api::FunctionRule& rule) {
                     " arguments of a function are recorded; leave out the last ones");
   for (const api::FunctionArg& arg : rule.args) {
     const bool is_text = arg.type == ValueType::kString;
-    weft_hook_value value{.size = is_text ? uint8_t{sizeof(uint32_t)} : SizeOf(arg.type),
-                          .kind = is_text ? WEFT_HOOK_TEXT : WEFT_HOOK_NUMBER};
+    weft_hook_value value{
+        .size = is_text ? uint8_t{sizeof(uint32_t)} : SizeOf(arg.type),
+        .kind = static_cast<uint8_t>(is_text ? WEFT_HOOK_TEXT : WEFT_HOOK_NUMBER)};
     const bool in_register =
         IsFloat(arg.type) ? floating < kFloatingRegisters : general < kGeneralRegisters;
     value.source = !in_register        ? WEFT_HOOK_STACK
@@ -126,14 +127,18 @@ std::vector<std::string> FieldsOf(const api::FunctionRule& rule, Moment moment) 
 
 std::string WhyNotFiltered(const api::FunctionRule& rule, Moment moment) {
   const std::vector<std::string> fields = FieldsOf(rule, moment);
-  for (const std::string& name : api::FieldsOfFilter(rule.filter)) {
-    if (std::ranges::find(fields, name) != fields.end()) continue;
-    std::string list;
-    for (const std::string& field : fields) list += (list.empty() ? "" : ", ") + field;
-    return "its filter names \"" + name + "\", which the event " + EventName("NAME", moment) +
-           " does not have; it has " + list;
+  const std::vector<std::string> named = api::FieldsOfFilter(rule.filter);
+  const auto lacking = std::ranges::find_if(named, [&](const std::string& name) {
+    return std::ranges::find(fields, name) == fields.end();
+  });
+  if (lacking == named.end()) return "";
+  std::string list;
+  for (const std::string& field : fields) {
+    if (!list.empty()) list += ", ";
+    list += field;
   }
-  return "";
+  return "its filter names \"" + *lacking + "\", which the event " + EventName("NAME", moment) +
+         " does not have; it has " + list;
 }
 
 Result<std::vector<uint8_t>> Describe(const api::FunctionRule& rule, const std::string& function,

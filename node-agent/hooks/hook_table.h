@@ -22,7 +22,7 @@ struct NewHook {
   uint64_t address = 0;
   std::vector<uint8_t> code;  // the function, whole
   const api::FunctionRule* rule = nullptr;
-  std::string function;  // the name of its events
+  std::string function;      // the name of its events
   std::set<Moment> moments;  // what is recorded
 };
 

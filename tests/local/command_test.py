@@ -68,7 +68,7 @@ class ExitStatuses(LocalTest):
 
     def test_wrong_usage_says_what_and_why_in_one_line(self):
         out = ["record", "-e", "emitter:*", "-o", self.folder / "x"]
-        commands = "record, view, export, list, status, statedump"
+        commands = "record, view, report, export, list, status, statedump"
         for words, says in ((["bogus"], f"'bogus' is no command; the commands are: {commands}"),
                             (["bogus", "view"], "'bogus' is no command"),
                             ([""], "'' is no command"),

@@ -3,6 +3,7 @@
 weft, on threads, in children, with exceptions and jumps, and while the agent dies."""
 
 import collections
+import json
 import os
 import platform
 import random
@@ -11,7 +12,7 @@ import subprocess
 import time
 import unittest
 
-from tests.local.weft_local import BUILD, PATIENCE, LocalTest, children_of, name_of
+from tests.local.weft_local import BUILD, PATIENCE, WEFT, LocalTest, children_of, name_of
 
 PROGRAM = BUILD / "tests" / "local" / "local_functions"
 THROWS = BUILD / "tests" / "local" / "local_functions_throws"
@@ -229,6 +230,40 @@ class Results(FunctionsTest):
                                               target="libmylib.so*")),
                     program=[PROGRAM, "library", 50, MYLIB])
         self.assertEqual(self.events(), {"function:my_checksum_entry": 50, "function:my_checksum_exit": 50})
+
+
+class Report(FunctionsTest):
+    def reported(self, form, output="trace"):
+        done = subprocess.run([WEFT, "report", "--to", form, self.folder / output], capture_output=True, text=True,
+                              check=False, timeout=PATIENCE)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        return done.stdout
+
+    def test_calls_of_threads_are_all_counted(self):
+        for record in ("[call]", "[entry, exit]", "[entry, exit, call]"):
+            output = "trace" + record
+            self.record(*self.trace(*(function_yaml(name, record=record) for name in ALL), context="[vpid, vtid]"),
+                        program=[PROGRAM, "threads", 100], output=output)
+            report = json.loads(self.reported("json", output))
+            calls = {function["name"]: function["calls"] for function in report["functions"]}
+            self.assertEqual(calls, {name: 400 * times for name, (times, _, _) in ALL.items()}, record)
+            # The tree has all calls. (A call that is recorded late may not be found in its outer call.)
+            def calls_of(nodes):
+                return sum(node["calls"] + calls_of(node.get("inner", [])) for node in nodes)
+            self.assertEqual(calls_of(report["tree"]), sum(calls.values()))
+            stacks = [line.rsplit(" ", 1)[0] for line in self.reported("folded", output).splitlines()]
+            self.assertIn("tail_call;last_call", stacks)
+            self.assertIn("recursive;recursive;recursive;recursive", stacks)
+
+    def test_calls_that_exceptions_left_are_told(self):
+        self.record(*self.trace(function_yaml("shop::*", target="*throws"), context="[vpid, vtid]"),
+                    program=[THROWS, "70"])
+        done = subprocess.run([WEFT, "report", self.folder / "trace"], capture_output=True, text=True, check=False,
+                              timeout=PATIENCE)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(done.stderr, "weft report: 350 calls have an entry, but no exit: they count as calls, "
+                                      "without a time\n")
+        self.assertRegex(done.stdout, r"\n +280 .* - +shop::Deep\(int\)\n")
 
 
 class NearNames(FunctionsTest):

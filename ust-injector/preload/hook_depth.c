@@ -18,8 +18,7 @@ static struct {
   weft_call_id newest;
 } threads[WEFT_DEPTH_THREADS];
 
-// Returns the index of the calling thread's entry. All accesses are relaxed: the entry is the
-// thread's own, and a wrong one gives a wrong depth, no worse.
+// Returns the index of the calling thread's entry.
 static uint32_t own_entry(void) {
   const uint64_t self = weft_thread_pointer();
   const uint32_t tid = weft_thread_id();
@@ -27,17 +26,19 @@ static uint32_t own_entry(void) {
   uint32_t entry = first;
   for (uint32_t i = 0; i < WEFT_DEPTH_TRIES; ++i) {
     entry = (first + i) % WEFT_DEPTH_THREADS;
+    // relaxed, here and below: the entry is the thread's own. Another thread's gives a wrong depth
     uint64_t owner = __atomic_load_n(&threads[entry].thread, __ATOMIC_RELAXED);
     if (owner == self && threads[entry].tid == tid) return entry;
+    // relaxed: as above
     if (owner == self ||
         (owner == 0 && __atomic_compare_exchange_n(&threads[entry].thread, &owner, self, false,
                                                    __ATOMIC_RELAXED, __ATOMIC_RELAXED))) {
       break;
     }
   }
-  __atomic_store_n(&threads[entry].thread, self, __ATOMIC_RELAXED);
-  __atomic_store_n(&threads[entry].newest, 0, __ATOMIC_RELAXED);
-  __atomic_store_n(&threads[entry].tid, tid, __ATOMIC_RELAXED);
+  __atomic_store_n(&threads[entry].thread, self, __ATOMIC_RELAXED);  // relaxed: as above
+  __atomic_store_n(&threads[entry].newest, 0, __ATOMIC_RELAXED);     // relaxed: as above
+  __atomic_store_n(&threads[entry].tid, tid, __ATOMIC_RELAXED);      // relaxed: as above
   return entry;
 }
 
@@ -49,6 +50,7 @@ static bool is_left(const struct weft_open_call* call, const struct weft_call_pl
 }
 
 struct weft_open_call weft_depth_find(const uint64_t* slot) {
+  // relaxed: the thread's own
   const weft_call_id newest = __atomic_load_n(&threads[own_entry()].newest, __ATOMIC_RELAXED);
   struct weft_open_call call = {.newest = newest, .around = newest};
   struct weft_call_place place;
@@ -58,9 +60,8 @@ struct weft_open_call weft_depth_find(const uint64_t* slot) {
       break;
     }
     // A function that jumped to this one at its end left its own stub's address.
-    const bool is_open = place.slot == slot
-                             ? *slot == place.stub
-                             : place.slot > slot && !is_left(&call, &place, slot);
+    const bool is_open = place.slot == slot ? *slot == place.stub
+                                            : place.slot > slot && !is_left(&call, &place, slot);
     if (is_open) {
       call.depth = (uint16_t)(place.depth + 1);
       break;
@@ -71,10 +72,11 @@ struct weft_open_call weft_depth_find(const uint64_t* slot) {
 }
 
 void weft_depth_push(weft_call_id id) {
-  __atomic_store_n(&threads[own_entry()].newest, id, __ATOMIC_RELAXED);
+  __atomic_store_n(&threads[own_entry()].newest, id, __ATOMIC_RELAXED);  // relaxed: as above
 }
 
 void weft_depth_pop(const struct weft_open_call* call) {
+  // relaxed: as above
   __atomic_store_n(&threads[own_entry()].newest, call->newest, __ATOMIC_RELAXED);
 }
 

@@ -123,9 +123,9 @@ static void make_areas(void) {
 }
 
 static bool make_calls(void) {
-  const long map = weft_syscall(__NR_mmap, 0, WEFT_HOOK_STUBS * sizeof(struct call),
-                                3 /* read, write */, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
-                                -1, 0);
+  const long map =
+      weft_syscall(__NR_mmap, 0, WEFT_HOOK_STUBS * sizeof(struct call), 3 /* read, write */,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (!weft_failed(map)) calls = (struct call*)map;
   return calls != NULL;
 }
@@ -376,9 +376,9 @@ static uint32_t read_text(struct texts* texts, uint64_t from) {
 }
 
 // Writes the arguments into an image. Returns their bytes. `texts`: NULL if the hook has none.
-static inline __attribute__((always_inline)) uint32_t put_arguments(
-    const struct weft_hook_registers* registers, const struct weft_hook* hook, const uint64_t* slot,
-    void* image, struct texts* texts) {
+static inline __attribute__((always_inline)) uint32_t
+put_arguments(const struct weft_hook_registers* registers, const struct weft_hook* hook,
+              const uint64_t* slot, void* image, struct texts* texts) {
   void* to = image;
   for (uint32_t i = 0; i < hook->value_count && i < WEFT_HOOK_MAX_VALUES; ++i) {
     uint64_t value = value_of(registers, &hook->values[i], slot);
