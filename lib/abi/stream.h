@@ -23,7 +23,7 @@
 #include "event.h"
 
 #define WEFT_STREAM_MAGIC 0x54535457u /* "WTST" */
-#define WEFT_STREAM_VERSION 1u
+#define WEFT_STREAM_VERSION 2u
 #define WEFT_STREAM_NO_SEQ UINT64_MAX /* prev_seq of a stream's first packet */
 #define WEFT_STREAM_MAX_PACKET_BYTES (2u * 1024u * 1024u)
 

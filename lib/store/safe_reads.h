@@ -14,6 +14,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 
 namespace weft::store {
@@ -41,6 +42,8 @@ class SafeReads {
   void Open(const std::string& folder) {
     const std::lock_guard lock(mutex_);
     Folder& f = folders_[folder];
+    f.time_ns = TimeOf(f);
+    f.session = kNoSession;
     f.open = true;
     f.ended = false;
   }
@@ -52,10 +55,31 @@ class SafeReads {
       found->second.kept[name] = bytes;
   }
 
+  // The folder has a time of its own from now on, or 0: the last one it had.
   void Promise(const std::string& folder, uint64_t time_ns) {
     const std::lock_guard lock(mutex_);
-    if (const auto found = folders_.find(folder); found != folders_.end())
-      found->second.time_ns = time_ns;
+    const auto found = folders_.find(folder);
+    if (found == folders_.end()) return;
+    found->second.time_ns = std::max(TimeOf(found->second), time_ns);
+    found->second.session = kNoSession;
+  }
+
+  // The folder has the time of a session, which is the time of thousands of folders.
+  void Follow(const std::string& folder, uint64_t session) {
+    const std::lock_guard lock(mutex_);
+    const auto found = folders_.find(folder);
+    if (found == folders_.end()) return;
+    found->second.time_ns = TimeOf(found->second);
+    found->second.session = session;
+  }
+  void PromiseAll(uint64_t session, uint64_t time_ns) {
+    const std::lock_guard lock(mutex_);
+    sessions_[session] = time_ns;
+  }
+  // After the Close of its folders.
+  void EndSession(uint64_t session) {
+    const std::lock_guard lock(mutex_);
+    sessions_.erase(session);
   }
 
   // The session's end. `ended`: all of the trace is there.
@@ -63,6 +87,8 @@ class SafeReads {
     const std::lock_guard lock(mutex_);
     const auto found = folders_.find(folder);
     if (found == folders_.end()) return;
+    found->second.time_ns = TimeOf(found->second);
+    found->second.session = kNoSession;
     found->second.open = false;
     found->second.ended = ended;
     found->second.closed = now;
@@ -87,18 +113,28 @@ class SafeReads {
     return folders_.contains(folder);
   }
 
+  static constexpr uint64_t kNoSession = 0;
+
   struct Folder {
     bool open = false;
     bool ended = false;
     bool live = false;  // of a snapshot
     Clock::time_point closed;
     uint64_t time_ns = 0;
+    uint64_t session = kNoSession;         // its time holds, if it is later
     std::map<std::string, uint64_t> kept;  // by the file's name
   };
+
+  [[nodiscard]] uint64_t TimeOf(const Folder& folder) const {
+    const auto session = sessions_.find(folder.session);
+    return session == sessions_.end() ? folder.time_ns
+                                      : std::max(folder.time_ns, session->second);
+  }
 
   const Clock::time_point started_;
   mutable std::mutex mutex_;
   std::map<std::string, Folder> folders_;
+  std::unordered_map<uint64_t, uint64_t> sessions_;  // their times
   std::deque<std::pair<Clock::time_point, std::string>> closed_;
 };
 
@@ -139,6 +175,7 @@ inline SafeReads::Snapshot SafeReads::Look(const std::string& top, Clock::time_p
     if (!at->first.starts_with(below)) break;
     look.folders_.emplace_hint(look.folders_.end(), *at);
     Folder& folder = look.folders_.rbegin()->second;
+    folder.time_ns = TimeOf(folder);
     folder.live = folder.open || (!folder.ended && now - folder.closed < kAwayTime);
   }
   return look;

@@ -128,17 +128,27 @@ struct KeptPackets {
     return std::tuple(Field("handle", &KeptPackets::handle), Field("next", &KeptPackets::next));
   }
 };
-// Nothing older than `time` (ns, the trace's clock) comes to any stream of the trace behind its
-// kept packets. `kept` names the streams that have more of them than a message of this connection
-// said before.
-struct Beacon {
+// The promise of one trace, where it is not that of all; time 0: none.
+struct TraceTime {
   uint32_t trace = 0;
   uint64_t time = 0;
+
+  static constexpr auto Fields() {
+    return std::tuple(Field("trace", &TraceTime::trace), Field("time", &TraceTime::time));
+  }
+};
+// Nothing older than `time` (ns, the traces' clock) comes to any stream of the session's open traces
+// behind its kept packets. `traces` names those for which this is not so, with times of their own.
+// One message is for all traces: a session may have 1024, and sends 50 beacons a second. `kept`
+// names the streams that have more of kept packets than a message of this connection said before.
+struct Beacon {
+  uint64_t time = 0;
+  std::vector<TraceTime> traces;
   std::vector<KeptPackets> kept;
 
   static constexpr std::string_view kName = "beacon";
   static constexpr auto Fields() {
-    return std::tuple(Field("trace", &Beacon::trace), Field("time", &Beacon::time),
+    return std::tuple(Field("time", &Beacon::time), Field("traces", &Beacon::traces),
                       Field("kept", &Beacon::kept));
   }
 };
@@ -274,12 +284,17 @@ struct TraceEnded {
 
 // --- both ------------------------------------------------------------------------------------
 
-// The last message: why the connection ends.
+// The last message: why the connection ends. A relay that refuses an offer names the versions that it
+// knows, since version 2.
 struct Refusal {
   std::string reason;
+  std::vector<uint32_t> versions;
 
   static constexpr std::string_view kName = "refusal";
-  static constexpr auto Fields() { return std::tuple(Field("reason", &Refusal::reason)); }
+  static constexpr auto Fields() {
+    return std::tuple(Field("reason", &Refusal::reason),
+                      OptionalField("versions", &Refusal::versions));
+  }
 };
 
 using Message = std::variant<Offer, Hello, OpenTrace, Metadata, OpenStream, Sent, Beacon, Losses,

@@ -17,6 +17,14 @@ TEST(Control, GoldenBytes) {
   std::string wire;
   ASSERT_TRUE(Append(Stored{.handle = 7, .seq = 2}, wire));
   EXPECT_EQ(wire, std::string("\x24\0\0\0", 4) + R"({"handle":7,"seq":2,"type":"stored"})");
+  wire.clear();
+  ASSERT_TRUE(Append(Beacon{.time = 500,
+                            .traces = {{.trace = 3, .time = 0}},
+                            .kept = {{.handle = 7, .next = 3}}},
+                     wire));
+  EXPECT_EQ(wire, std::string("\x5b\0\0\0", 4) +
+                      R"({"kept":[{"handle":7,"next":3}],"time":500,)" +
+                      R"("traces":[{"time":0,"trace":3}],"type":"beacon"})");
 }
 
 TEST(Control, EveryMessageComesBackAsItWas) {
@@ -34,7 +42,9 @@ TEST(Control, EveryMessageComesBackAsItWas) {
       Metadata{.trace = 1, .offset = ~uint64_t{0}, .text = "\x1e{\"a\": \"\\\"\"}\n\n"},
       OpenStream{.trace = 1, .stream = 2, .channel = "user", .cpu = 3, .next = 4, .events = 5},
       Sent{.streams = {{.handle = 1, .last = 2}, {.handle = 4, .last = 5}}},
-      Beacon{.trace = 1, .time = 6, .kept = {{.handle = 1, .next = 2}, {.handle = 4, .next = 5}}},
+      Beacon{.time = 6,
+             .traces = {{.trace = 1, .time = 5}, {.trace = 2, .time = 0}},
+             .kept = {{.handle = 1, .next = 2}, {.handle = 4, .next = 5}}},
       Losses{.trace = 1, .discarded = {{"full", 3}}, .lost = {{"a/b", 4}}},
       PacketsLost{.handle = 1, .first = 2, .last = 3, .stage = "relay", .reason = "gone"},
       EndTrace{.trace = 1},
@@ -46,7 +56,7 @@ TEST(Control, EveryMessageComesBackAsItWas) {
       Stored{.handle = 1, .seq = 2},
       Gap{.handle = 1, .first = 2, .last = 3},
       TraceEnded{.trace = 1, .packets = 2, .bytes = 3},
-      Refusal{.reason = "no"}};
+      Refusal{.reason = "no", .versions = {2, 3}}};
   ASSERT_EQ(all.size(), std::variant_size_v<Message>);
   std::string wire;
   for (const Message& message : all) ASSERT_TRUE(Append(message, wire));
@@ -75,6 +85,7 @@ TEST(Control, RefusesBytesThatAreNoMessage) {
         R"({"type":"chosen","version":4294967296})", R"({"type":"chosen","version":"1"})",
         R"({"type":"refusal","reason":1})", R"({"type":"offer","versions":1})",
         R"({"type":"offer","versions":["1"]})", R"({"type":"beacon","streams":[1]})",
+        R"({"type":"beacon","trace":1,"time":6,"kept":[]})",
         R"({"type":"losses","trace":1,"discarded":[],"lost":{}})",
         R"({"type":"chosen","version":1)", R"({"type":"chosen","version":1,"a":[[[[[[1]]]]]]})"}) {
     EXPECT_FALSE(Decode(text)) << text;
@@ -87,7 +98,7 @@ TEST(Control, RefusesBytesThatAreNoMessage) {
 
 TEST(Control, TextThatIsNoUtf8IsNotSent) {
   std::string wire;
-  EXPECT_FALSE(Append(Refusal{.reason = "\xff"}, wire));
+  EXPECT_FALSE(Append(Refusal{.reason = "\xff", .versions = {}}, wire));
   EXPECT_EQ(wire, "");
 }
 

@@ -50,7 +50,7 @@ TEST(Crc32c, AllWaysToComputeItAgree) {
 }
 
 // The bytes of the example in docs/formats/stream.md.
-const uint8_t kHello[] = {0x57, 0x54, 0x53, 0x54, 1,    0,    0x30, 0,
+const uint8_t kHello[] = {0x57, 0x54, 0x53, 0x54, 2,    0,    0x30, 0,
                           0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11};
 const uint8_t kPacket[] = {7,   0,   0,  0, 0, 0, 0, 0,  // stream_handle
                            2,   0,   0,  0, 0, 0, 0, 0,  // seq

@@ -162,17 +162,18 @@ TEST_F(ProtocolTest, TheNodeRefusesARelayThatContradictsItself) {
   sender.AddStream(trace, "user", 0, 3, 0);
   const auto refused = [this](const Message& message) {
     sender.Connected();
-    (void)sender.ReceiveControl(AsBytes(Wire(Chosen{.version = 1}) + Wire(Welcome{.session = 1})));
+    (void)sender.ReceiveControl(AsBytes(Wire(Chosen{.version = WEFT_STREAM_VERSION}) +
+                                        Wire(Welcome{.session = 1})));
     return !sender.ReceiveControl(AsBytes(Wire(message))).has_value();
   };
-  EXPECT_TRUE(refused(Chosen{.version = 1}));
+  EXPECT_TRUE(refused(Chosen{.version = WEFT_STREAM_VERSION}));
   EXPECT_TRUE(refused(Welcome{.session = 1}));
   EXPECT_TRUE(refused(TraceOpened{.trace = trace, .metadata = 11}));
   EXPECT_TRUE(refused(TraceOpened{.trace = trace, .metadata = 9}));
   EXPECT_TRUE(refused(MetadataStored{.trace = trace, .offset = 0, .bytes = 1}));
   EXPECT_TRUE(refused(StreamOpened{.stream = 1, .handle = 1, .next = 3}));
   EXPECT_TRUE(refused(Hello{}));
-  EXPECT_TRUE(refused(Refusal{.reason = "no"}));
+  EXPECT_TRUE(refused(Refusal{.reason = "no", .versions = {}}));
   EXPECT_FALSE(refused(TraceOpened{.trace = trace, .metadata = 10}));
 }
 
@@ -184,7 +185,7 @@ TEST_F(ProtocolTest, TheRelayRefusesANodeThatContradictsItself) {
     }
     return false;
   };
-  const Offer offer{.versions = {1, 9}};
+  const Offer offer{.versions = {WEFT_STREAM_VERSION, 9}};
   const Hello hello{
       .node = "n", .kubernetes_namespace = "ns", .trace = "t", .trace_uid = "", .ticket = ""};
   const OpenTrace open{.trace = 1,
@@ -194,7 +195,8 @@ TEST_F(ProtocolTest, TheRelayRefusesANodeThatContradictsItself) {
                        .uuid = "x",
                        .path = "ust",
                        .metadata = 0};
-  EXPECT_TRUE(refused({Offer{.versions = {2}}}));
+  EXPECT_TRUE(refused({Offer{.versions = {1, 9}}}));
+  EXPECT_TRUE(refused({Offer{.versions = {}}}));
   EXPECT_TRUE(refused({hello}));
   EXPECT_TRUE(refused({offer, offer}));
   EXPECT_TRUE(refused({offer, Hello{}}));
@@ -208,6 +210,69 @@ TEST_F(ProtocolTest, TheRelayRefusesANodeThatContradictsItself) {
   weft_stream_packet header{.stream_handle = 99, .prev_seq = WEFT_STREAM_NO_SEQ};
   EXPECT_FALSE(
       Receiver(archive, 1, Receiver::Data::kInOrder).ReceivePacket(header, bytes).has_value());
+}
+
+TEST_F(ProtocolTest, ARelayTellsWhichSideIsOlder) {
+  const auto refusal = [this](uint32_t offered) {
+    Receiver fresh(archive, 1, Receiver::Data::kInOrder);
+    const Status received = fresh.ReceiveControl(AsBytes(Wire(Offer{.versions = {offered}})));
+    fresh.Refuse(received.error());
+    return Last<Refusal>(fresh.control_out());
+  };
+  EXPECT_NE(refusal(1).reason.find("the node is older than the relay"), std::string::npos);
+  EXPECT_NE(refusal(9).reason.find("the relay is older than the node"), std::string::npos);
+  EXPECT_EQ(refusal(9).versions, std::vector<uint32_t>{WEFT_STREAM_VERSION});
+}
+
+TEST_F(ProtocolTest, ANodeTellsWhichSideIsOlder) {
+  const auto error = [this](std::vector<uint32_t> versions) {
+    sender.Connected();
+    const Refusal refusal{.reason = "no", .versions = std::move(versions)};
+    return sender.ReceiveControl(AsBytes(Wire(refusal))).error();
+  };
+  // Relays of the first version name no versions.
+  EXPECT_EQ(error({}).code, ErrorCode::kUnsupported);
+  EXPECT_NE(error({}).message.find("the relay is older than the node"), std::string::npos);
+  EXPECT_NE(error({9}).message.find("the node is older than the relay"), std::string::npos);
+  EXPECT_EQ(error({WEFT_STREAM_VERSION}).message, "relay: no");
+}
+
+TEST_F(ProtocolTest, OneBeaconIsForAllTraces) {
+  std::vector<uint32_t> traces;
+  const std::vector<std::string> uuids = {"a", "b", "c"};
+  for (const std::string& uuid : uuids) {
+    TraceName other = name;
+    other.uuid = uuid;
+    traces.push_back(sender.AddTrace(other, 0));
+    sender.AddStream(traces.back(), "user", 0, 0, 0);
+  }
+  Start();
+  const auto promises = [&] {
+    std::vector<uint64_t> all;
+    for (const std::string& uuid : uuids) all.push_back(archive.traces[uuid].promise);
+    return all;
+  };
+  const auto beacon = [&](uint64_t a, uint64_t b, uint64_t c) {
+    const std::vector<uint64_t> times = {a, b, c};
+    for (size_t i = 0; i < times.size(); i++) sender.Promise(traces[i], times[i]);
+    sender.SendBeacons();
+    const auto sent = Last<Beacon>(sender.control_out());
+    EXPECT_TRUE(Talk());
+    return sent;
+  };
+  const uint64_t old = 1000;
+  const uint64_t now = old + 2 * kMaxPromiseSpread;
+  // One that is far behind the others has a time of its own, until it has caught up.
+  EXPECT_EQ(beacon(now + 1, now, old).traces.size(), 1U);
+  EXPECT_EQ(promises(), (std::vector<uint64_t>{now, now, old}));
+  EXPECT_TRUE(beacon(now + 2, now + 3, now + 4).traces.empty());
+  EXPECT_EQ(promises(), (std::vector<uint64_t>{now + 2, now + 2, now + 2}));
+  // A trace whose new stream the relay has not opened has no part in it.
+  sender.AddStream(traces[1], "user", 1, 0, 0);
+  EXPECT_EQ(beacon(now + 5, now + 5, now + 5).traces.size(), 1U);
+  EXPECT_EQ(promises(), (std::vector<uint64_t>{now + 5, now + 2, now + 5}));
+  EXPECT_TRUE(beacon(now + 6, now + 6, now + 6).traces.empty());
+  EXPECT_EQ(promises(), (std::vector<uint64_t>{now + 6, now + 6, now + 6}));
 }
 
 TEST_F(ProtocolTest, ASessionThatAnotherOneTookOverFromCanStoreNothing) {

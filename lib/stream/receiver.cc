@@ -26,11 +26,14 @@ Status Receiver::Say(const Message& message) {
 }
 
 void Receiver::Refuse(const Error& error) {
-  (void)Append(Refusal{.reason = error.message}, control_out_);
+  Refusal refusal{.reason = error.message, .versions = {}};
+  if (phase_ == Phase::kNew) refusal.versions = {WEFT_STREAM_VERSION};
+  (void)Append(refusal, control_out_);
 }
 
 void Receiver::Close() {
   for (const auto& [number, key] : traces_) archive_->CloseTrace(key);
+  archive_->CloseSession(session_);
   traces_.clear();
   streams_.clear();
 }
@@ -47,7 +50,14 @@ Status Receiver::ReceiveControl(Bytes bytes) {
 Status Receiver::Handle(const Offer& message) {
   if (phase_ != Phase::kNew) return Contradiction("versions out of turn");
   if (std::ranges::find(message.versions, WEFT_STREAM_VERSION) == message.versions.end()) {
-    return Fail(ErrorCode::kUnsupported, "no version of the protocol that both know");
+    const uint32_t newest = message.versions.empty() ? 0 : std::ranges::max(message.versions);
+    const std::string versions = ": it offers version " + std::to_string(newest) +
+                                 " of the stream protocol, the relay needs " +
+                                 std::to_string(WEFT_STREAM_VERSION);
+    return Fail(ErrorCode::kUnsupported,
+                newest < WEFT_STREAM_VERSION
+                    ? "the node is older than the relay" + versions + "; upgrade the node's agent"
+                    : "the relay is older than the node" + versions + "; upgrade the relay");
   }
   phase_ = Phase::kChosen;
   return Say(Chosen{.version = WEFT_STREAM_VERSION});
@@ -82,6 +92,7 @@ Status Receiver::Handle(const OpenTrace& message) {
     return Fail(ErrorCode::kCorrupt, "archive: it did not cut the metadata");
   }
   traces_[message.trace] = opened.key;
+  apart_.insert(message.trace);
   return Say(TraceOpened{.trace = message.trace, .metadata = opened.metadata});
 }
 
@@ -205,14 +216,22 @@ Status Receiver::Handle(const Sent& message) {
 }
 
 Status Receiver::Handle(const Beacon& message) {
-  WEFT_ASSIGN(const uint64_t key, TraceKey(message.trace));
   for (const KeptPackets& kept : message.kept) {
     WEFT_ASSIGN(const Stream* stream, Find(kept.handle));
     // The node keeps a packet only after the relay has acknowledged it.
     if (kept.next > stream->next) return Contradiction("it keeps packets that are not stored");
     archive_->Keep(kept.handle, kept.next);
   }
-  archive_->Promise(key, message.time);
+  std::set<uint32_t> apart;
+  for (const TraceTime& own : message.traces) {
+    WEFT_ASSIGN(const uint64_t key, TraceKey(own.trace));
+    archive_->Promise(key, own.time);
+    apart.insert(own.trace);
+  }
+  for (const uint32_t trace : apart_)
+    if (!apart.contains(trace)) archive_->Follow(traces_.at(trace), session_);
+  apart_ = std::move(apart);
+  archive_->PromiseAll(session_, message.time);
   return {};
 }
 

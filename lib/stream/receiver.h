@@ -52,14 +52,21 @@ class Archive {
   virtual void Lost(uint64_t handle, const PacketsLost& what) = 0;
   // All packets of the stream before `next` are stored, and stay.
   virtual void Keep(uint64_t handle, uint64_t next) = 0;
-  // Nothing older than `time` comes to any stream of the trace behind its kept packets.
+  // Nothing older than `time` comes to any stream of the trace behind its kept packets. The trace
+  // does not follow a session any more.
   virtual void Promise(uint64_t trace, uint64_t time) = 0;
+  // From now on what is promised of all of a session's traces holds for this one, too.
+  virtual void Follow(uint64_t trace, uint64_t session) = 0;
+  // Promises this of all traces that follow the session.
+  virtual void PromiseAll(uint64_t session, uint64_t time) = 0;
   virtual void Report(uint64_t trace, const Losses& losses) = 0;
 
   // Puts all of the trace on the disk.
   virtual Result<TraceEnded> EndTrace(uint64_t trace) = 0;
-  // Called when the session is over.
+  // Called when the session is over, for each of its traces.
   virtual void CloseTrace(uint64_t trace) = 0;
+  // Called after that.
+  virtual void CloseSession(uint64_t session) = 0;
 
   // Puts all open traces on the disk.
   virtual Status Sync() = 0;
@@ -148,6 +155,7 @@ class Receiver {
   MessageReader reader_;
   std::string control_out_;
   std::map<uint32_t, uint64_t> traces_;  // the node's number -> the archive's key
+  std::set<uint32_t> apart_;             // traces that have no part in the promise of all
   std::map<uint64_t, Stream> streams_;   // by handle
   std::set<uint64_t> unacknowledged_;    // handles
   size_t held_packets_ = 0;

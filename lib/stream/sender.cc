@@ -107,8 +107,8 @@ bool Sender::ended(uint32_t trace) const { return traces_.at(trace).ended; }
 bool Sender::MetadataIsStored(const Trace& trace) const { return trace.pieces.empty(); }
 
 bool Sender::PacketsAreStored(uint32_t trace) const {
-  return std::all_of(streams_.begin(), streams_.end(), [trace](const auto& entry) {
-    return entry.second.trace != trace || entry.second.packets.empty();
+  return std::ranges::all_of(traces_.at(trace).streams, [this](uint32_t stream) {
+    return streams_.at(stream).packets.empty();
   });
 }
 

@@ -87,12 +87,12 @@ class Sender {
   void Disconnected();
   [[nodiscard]] bool wants_data() const { return phase_ == Phase::kWelcome && !data_; }
   // After an error the connection is of no use; kPermission: the relay refused, and the message
-  // says why.
+  // says why; kUnsupported: one of the two is older than the other.
   Status ReceiveControl(Bytes bytes);
   // The bytes to be sent; the caller takes off what it sent.
   [[nodiscard]] std::string& control_out() { return control_out_; }
-  // Sends a beacon for each trace with a new promise. Call it from time to time, and soon if there
-  // are kept packets that the relay does not know of.
+  // Sends a beacon for all traces, if one has a new promise. Call it from time to time, and soon if
+  // there are kept packets that the relay does not know of.
   void SendBeacons();
   [[nodiscard]] bool has_kept_more() const { return has_kept_more_; }
   // Names the last packet that was sent of each stream. If data are datagrams, call it from time to
@@ -133,6 +133,7 @@ class Sender {
     std::vector<uint32_t> streams;
     uint64_t promise = 0;
     bool beacon_due = false;
+    bool may_promise = false;  // what MayPromise returned for the beacon that is being made
   };
   struct Packet {
     uint32_t events = 0;
@@ -168,7 +169,7 @@ class Sender {
   Status Handle(const Stored& message);
   Status Handle(const Gap& message);
   Status Handle(const TraceEnded& message);
-  static Status Handle(const Refusal& message);
+  [[nodiscard]] Status Handle(const Refusal& message) const;
   template <typename T>
   static Status Handle(const T&) {
     return Fail(ErrorCode::kCorrupt, "relay: a message that only nodes send");
@@ -181,6 +182,7 @@ class Sender {
   bool PickPacket();
   void Release(uint32_t number, Stream& stream, uint64_t end);
   void KeepOut();
+  [[nodiscard]] bool MayPromise(const Trace& trace) const;
 
   Hello hello_;
   std::map<uint32_t, Trace> traces_;

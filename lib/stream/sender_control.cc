@@ -209,28 +209,59 @@ Status Sender::Handle(const TraceEnded& message) {
   return {};
 }
 
-Status Sender::Handle(const Refusal& message) {
-  return Fail(ErrorCode::kPermission, "relay: " + message.reason);
+Status Sender::Handle(const Refusal& message) const {
+  const bool is_known =
+      std::ranges::find(message.versions, WEFT_STREAM_VERSION) != message.versions.end();
+  if (phase_ != Phase::kOffered || is_known)
+    return Fail(ErrorCode::kPermission, "relay: " + message.reason);
+  // The first version's relays did not name any.
+  const uint32_t newest = message.versions.empty() ? 1 : std::ranges::max(message.versions);
+  const bool is_old = newest < WEFT_STREAM_VERSION;
+  return Fail(ErrorCode::kUnsupported,
+              std::string(is_old ? "the relay is older than the node" : "the node is older than the relay") +
+                  ": the relay knows version " + std::to_string(newest) +
+                  " of the stream protocol, the node needs " + std::to_string(WEFT_STREAM_VERSION) +
+                  (is_old ? "; upgrade the relay" : "; upgrade the node's agent"));
+}
+
+// The promise holds for all streams of a trace, so it waits until the relay has all of them open.
+bool Sender::MayPromise(const Trace& trace) const {
+  const auto is_open = [this](uint32_t stream) { return streams_.at(stream).open; };
+  return trace.open && trace.promise != 0 && std::ranges::all_of(trace.streams, is_open);
 }
 
 void Sender::SendBeacons() {
   has_kept_more_ = false;
   if (phase_ != Phase::kWelcome) return;
+  uint64_t newest = 0;
+  bool is_due = false;
   for (auto& [number, trace] : traces_) {
-    if (!trace.open || !trace.beacon_due || trace.promise == 0) continue;
-    // The promise holds for all streams, so it waits until the relay has all of them open.
-    const auto is_open = [this](uint32_t stream) { return streams_.at(stream).open; };
-    if (!std::ranges::all_of(trace.streams, is_open)) continue;
+    trace.may_promise = MayPromise(trace);
+    if (!trace.may_promise) continue;
+    newest = std::max(newest, trace.promise);
+    is_due = is_due || trace.beacon_due;
+  }
+  if (!is_due) return;
+  Beacon beacon{.time = newest, .traces = {}, .kept = {}};
+  const auto shares = [newest](const Trace& trace) {
+    return trace.may_promise && trace.promise + kMaxPromiseSpread >= newest;
+  };
+  for (auto& [number, trace] : traces_) {
+    if (shares(trace)) {
+      beacon.time = std::min(beacon.time, trace.promise);
+    } else {
+      beacon.traces.push_back({.trace = number, .time = trace.may_promise ? trace.promise : 0});
+    }
+    if (!trace.may_promise) continue;
     trace.beacon_due = false;
-    Beacon beacon{.trace = number, .time = trace.promise, .kept = {}};
     for (const uint32_t key : trace.streams) {
       Stream& stream = streams_.at(key);
       if (stream.said == stream.kept) continue;
       stream.said = stream.kept;
       beacon.kept.push_back({.handle = stream.handle, .next = stream.kept});
     }
-    Say(beacon);
   }
+  Say(beacon);
 }
 
 void Sender::SendSent() {

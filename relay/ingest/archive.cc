@@ -245,6 +245,14 @@ void DiskArchive::Promise(uint64_t key, uint64_t time) {
   if (const auto trace = Find(key)) safe_->Promise((*trace)->path, time);
 }
 
+void DiskArchive::Follow(uint64_t key, uint64_t session) {
+  if (const auto trace = Find(key)) safe_->Follow((*trace)->path, session);
+}
+
+void DiskArchive::PromiseAll(uint64_t session, uint64_t time) { safe_->PromiseAll(session, time); }
+
+void DiskArchive::CloseSession(uint64_t session) { safe_->EndSession(session); }
+
 void DiskArchive::Report(uint64_t key, const stream::Losses& losses) {
   const auto trace = Find(key);
   if (!trace) return;

@@ -62,9 +62,12 @@ class DiskArchive : public stream::Archive {
   void Lost(uint64_t handle, const stream::PacketsLost& what) override;
   void Keep(uint64_t handle, uint64_t next) override;
   void Promise(uint64_t trace, uint64_t time) override;
+  void Follow(uint64_t trace, uint64_t session) override;
+  void PromiseAll(uint64_t session, uint64_t time) override;
   void Report(uint64_t trace, const stream::Losses& losses) override;
   Result<stream::TraceEnded> EndTrace(uint64_t trace) override;
   void CloseTrace(uint64_t trace) override;
+  void CloseSession(uint64_t session) override;
 
   Status Sync() override;
   void Tick() override;

@@ -136,10 +136,22 @@ TEST_F(ArchiveTest, SaysHowFarReadingIsSafe) {
   archive.Promise(trace->key, 500);
   EXPECT_EQ(find(252, now()).kept, 168U);
   EXPECT_EQ(find(252, now()).time_ns, 500U);
+  // With the other traces of its session, then with a time of its own again, at least that one.
+  archive.Follow(trace->key, 7);
+  EXPECT_EQ(find(252, now()).time_ns, 500U);
+  archive.PromiseAll(7, 600);
+  EXPECT_EQ(find(252, now()).time_ns, 600U);
+  archive.Promise(trace->key, 0);
+  archive.PromiseAll(7, 700);
+  EXPECT_EQ(find(252, now()).time_ns, 600U);
+  archive.CloseSession(7);
+  archive.PromiseAll(8, 800);
+  archive.Follow(trace->key, 8);
   // A node that is away may come back and have packets cut off; later no reader waits for it.
   archive.CloseTrace(trace->key);
   EXPECT_TRUE(find(252, now()).live);
   EXPECT_EQ(find(252, now()).kept, 168U);
+  EXPECT_EQ(find(252, now()).time_ns, 800U);
   EXPECT_FALSE(find(252, now() + std::chrono::seconds(11)).live);
   EXPECT_EQ(find(252, now() + std::chrono::seconds(11)).kept, 252U);
   // One that has ended is whole at once.

@@ -28,7 +28,9 @@ class MemoryArchive : public Archive {
     std::map<std::pair<std::string, uint32_t>, uint64_t> kept;
     Losses losses;
     uint64_t key = 0;
-    uint64_t ended = 0;  // times
+    uint64_t ended = 0;    // times
+    uint64_t promise = 0;  // the latest
+    uint64_t session = 0;  // that it follows
   };
 
   Result<OpenedTrace> OpenTrace(const Hello&, const stream::OpenTrace& what) override {
@@ -73,7 +75,20 @@ class MemoryArchive : public Archive {
     const auto& [key, name] = handles_.at(handle);
     if (Trace* trace = Find(key)) trace->kept[name] = next;
   }
-  void Promise(uint64_t, uint64_t) override {}
+  void Promise(uint64_t key, uint64_t time) override {
+    Trace* trace = Find(key);
+    if (trace == nullptr) return;
+    trace->promise = std::max(trace->promise, time);
+    trace->session = 0;
+  }
+  void Follow(uint64_t key, uint64_t session) override {
+    if (Trace* trace = Find(key)) trace->session = session;
+  }
+  void PromiseAll(uint64_t session, uint64_t time) override {
+    for (auto& [uuid, trace] : traces)
+      if (trace.session == session) trace.promise = std::max(trace.promise, time);
+  }
+  void CloseSession(uint64_t) override {}
   void Report(uint64_t key, const Losses& losses) override {
     if (Trace* trace = Find(key)) trace->losses = losses;
   }
