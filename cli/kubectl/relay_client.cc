@@ -102,6 +102,29 @@ Result<std::vector<RelayRates>> ParseRates(std::string_view text) {
   return out;
 }
 
+Result<std::vector<std::optional<std::string>>> ParseParts(std::string_view answer,
+                                                           const std::vector<RelayPart>& parts) {
+  constexpr std::uint32_t kNoFile = UINT32_MAX;
+  const auto wrong = [] { return Fail(ErrorCode::kCorrupt, "the relay sent no parts of files"); };
+  std::vector<std::optional<std::string>> out;
+  for (const RelayPart& part : parts) {
+    std::uint32_t length = 0;
+    if (answer.size() < sizeof(length)) return wrong();
+    for (std::size_t i = 0; i < sizeof(length); i++)
+      length |= std::uint32_t{static_cast<unsigned char>(answer[i])} << (8 * i);
+    answer.remove_prefix(sizeof(length));
+    if (length == kNoFile) {
+      out.emplace_back();
+      continue;
+    }
+    if (length > part.size || length > answer.size()) return wrong();
+    out.emplace_back(answer.substr(0, length));
+    answer.remove_prefix(length);
+  }
+  if (!answer.empty()) return wrong();
+  return out;
+}
+
 std::string RelayTarget(const Connection& connection) {
   return "/api/v1/namespaces/" + kube::Encode(connection.weft_namespace) +
          "/services/https:weft-relay:api/proxy/v1";
@@ -152,6 +175,17 @@ Result<std::string> RelayClient::Read(const std::string& path, std::uint64_t off
   if (body.size() > size)
     return Fail(ErrorCode::kCorrupt, "the relay sent more bytes than it was asked for");
   return body;
+}
+
+Result<std::vector<std::optional<std::string>>> RelayClient::ReadParts(
+    const std::vector<RelayPart>& parts) {
+  std::string query;
+  for (const RelayPart& part : parts) {
+    query += (query.empty() ? "?part=" : "&part=") + std::to_string(part.offset) + ":" +
+             std::to_string(part.size) + ":" + part.path;
+  }
+  WEFT_ASSIGN(const std::string body, Get("/parts" + query, ""));
+  return ParseParts(body, parts);
 }
 
 }  // namespace weft::kubectl

@@ -5,6 +5,7 @@
 #define WEFT_CLI_KUBECTL_RELAY_CLIENT_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,6 +55,23 @@ struct RelayRates {
 // Parses the answer of getRates. kCorrupt: it is none.
 Result<std::vector<RelayRates>> ParseRates(std::string_view text);
 
+// Bytes of a file.
+struct RelayPart {
+  std::string path;
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+};
+
+// Parses the answer of getParts. One element for each part; std::nullopt: there is no such file any
+// more. kCorrupt: it is no such answer, or has more bytes than were asked for.
+Result<std::vector<std::optional<std::string>>> ParseParts(std::string_view answer,
+                                                           const std::vector<RelayPart>& parts);
+
+// What one request takes: parts, bytes of all of them, and bytes of its target.
+inline constexpr std::size_t kMaxParts = 256;
+inline constexpr std::uint64_t kMaxPartsBytes = std::uint64_t{4} << 20;
+inline constexpr std::size_t kMaxPartsTarget = 8 * 1024;
+
 // Begins all targets of the relay's API: the API server's proxy of it, up to "/v1".
 std::string RelayTarget(const Connection& connection);
 
@@ -70,6 +88,10 @@ class RelayClient {
 
   // `size` bytes from `offset` on; fewer if the file is shorter.
   Result<std::string> Read(const std::string& path, std::uint64_t offset, std::uint64_t size);
+
+  // Reads several parts by one request; a part is shorter where its file ends. They must be within
+  // the limits above.
+  Result<std::vector<std::optional<std::string>>> ReadParts(const std::vector<RelayPart>& parts);
 
  private:
   Result<std::string> Get(const std::string& below, const std::string& range);

@@ -12,9 +12,13 @@
 namespace weft::kubectl {
 namespace {
 
-// Fetched of one stream in one round, so that other streams come up, too. Larger than any packet of
-// a relay.
-constexpr std::uint64_t kMostOfStream = std::uint64_t{4} << 20;
+// Fetched of one stream at a time, so that other streams come up, too. Larger than any packet of a
+// relay.
+constexpr std::uint64_t kMostOfStream = kMaxPartsBytes;
+// How often a round comes back to a stream that has more, such as another chunk.
+constexpr int kPasses = 8;
+// Bytes in a target for each part, beside its path: two numbers and their names.
+constexpr std::size_t kPartText = 50;
 // Between two rounds, if the last one took few requests.
 constexpr std::chrono::milliseconds kRound{25};
 // A relay takes 100 requests a second of one client (relay/api/limits.h), and there may be others
@@ -84,35 +88,66 @@ Status RelayTail::FetchMetadata(const RelayFile& file) {
   return {};
 }
 
-Result<bool> RelayTail::FetchChunk(const Stream& stream, const RelayFile& file, bool is_over) {
-  const bool is_live = file.live && !is_over;
-  const std::uint64_t end = is_live ? std::min(file.kept, file.size) : file.size;
-  std::uint64_t& known = fetched_[file.path];
-  // A node that was away for long came back and had packets cut off: they come again.
-  if (file.size < known) known = 0;
-  if (end <= known) return false;
-  auto bytes = Read(file, known, std::min(end - known, kMostOfStream));
-  if (!bytes && bytes.error().code == ErrorCode::kNotFound) {
-    known = file.size;  // the relay has removed it since
-    return false;
+// A chunk comes behind all of the one before.
+std::optional<RelayTail::Want> RelayTail::NextWant(const Stream& stream, bool is_over) {
+  for (const RelayFile* file : stream.chunks) {
+    const bool is_live = file->live && !is_over;
+    const std::uint64_t end = is_live ? std::min(file->kept, file->size) : file->size;
+    std::uint64_t& known = fetched_[file->path];
+    // A node that was away for long came back and had packets cut off: they come again.
+    if (file->size < known) known = 0;
+    if (known < end) {
+      return Want{.stream = &stream,
+                  .part = {file->path, known, std::min(end - known, kMostOfStream)},
+                  .file_size = file->size};
+    }
+    if (known < file->size) return std::nullopt;
   }
-  if (!bytes) return std::unexpected(std::move(bytes.error()));
+  return std::nullopt;
+}
+
+std::vector<RelayTail::Want> RelayTail::WantsOf(const std::vector<Stream>& streams, bool is_over) {
+  std::vector<Want> wants;
+  for (const Stream& stream : streams)
+    if (auto want = NextWant(stream, is_over)) wants.push_back(std::move(*want));
+  return wants;
+}
+
+Status RelayTail::FetchWants(std::span<const Want> wants) {
+  while (!wants.empty()) {
+    std::vector<RelayPart> parts;
+    std::uint64_t bytes = 0;
+    std::size_t target = 0;
+    for (const Want& want : wants) {
+      bytes += want.part.size;
+      target += want.part.path.size() + kPartText;
+      const bool fits =
+          parts.size() < kMaxParts && bytes <= kMaxPartsBytes && target <= kMaxPartsTarget;
+      if (!parts.empty() && !fits) break;
+      parts.push_back(want.part);
+    }
+    ++requests_;
+    WEFT_ASSIGN(const auto read, relay_.ReadParts(parts));
+    for (std::size_t i = 0; i < read.size(); i++) WEFT_TRY(HandOn(wants[i], read[i]));
+    wants = wants.subspan(parts.size());
+  }
+  return {};
+}
+
+// std::nullopt: the relay has removed the file since.
+Status RelayTail::HandOn(const Want& want, const std::optional<std::string>& bytes) {
+  std::uint64_t& known = fetched_[want.part.path];
+  if (!bytes) {
+    known = want.file_size;
+    return {};
+  }
   std::size_t whole = 0;
+  const Stream& stream = *want.stream;
   auto& last_sequence = last_sequences_[stream.folder + "/" + stream.name];
   WEFT_ASSIGN(const std::string_view packets, NewPackets(*bytes, whole, last_sequence));
   known += whole;
   if (!packets.empty()) WEFT_TRY(sink_.AddPackets(stream.folder, stream.name, packets));
-  return known < end;
-}
-
-// A chunk comes behind all of the one before.
-Result<bool> RelayTail::FetchStream(const Stream& stream, bool is_over) {
-  for (const RelayFile* file : stream.chunks) {
-    WEFT_ASSIGN(const bool rest, FetchChunk(stream, *file, is_over));
-    if (rest) return true;
-    if (fetched_[file->path] < file->size) return false;
-  }
-  return false;
+  return {};
 }
 
 void RelayTail::TellState(const Stream& stream, bool is_over) {
@@ -136,17 +171,17 @@ Result<bool> RelayTail::Fetch(bool is_over) {
   auto files = relay_.Files();
   if (!files && files.error().code == ErrorCode::kNotFound) return false;
   if (!files) return std::unexpected(std::move(files.error()));
-  bool more = false;
   for (const RelayFile& file : *files)
     if (Split(file.path).second == "metadata") WEFT_TRY(FetchMetadata(file));
   const std::vector<Stream> streams = StreamsOf(*files);
-  for (const Stream& stream : streams) {
-    WEFT_ASSIGN(const bool rest, FetchStream(stream, is_over));
-    more = more || rest;
+  std::vector<Want> wants = WantsOf(streams, is_over);
+  for (int pass = 0; pass < kPasses && !wants.empty() && !sink_.IsFull(); ++pass) {
+    WEFT_TRY(FetchWants(wants));
+    wants = WantsOf(streams, is_over);
   }
   // Behind all packets: what this answer says of a stream holds beside what it says of the others.
   for (const Stream& stream : streams) TellState(stream, is_over);
-  return more;
+  return !wants.empty();
 }
 
 std::chrono::milliseconds RelayTail::pause() const {

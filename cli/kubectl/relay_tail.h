@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -66,9 +67,17 @@ class RelayTail {
   static Result<std::string_view> NewPackets(std::string_view bytes, std::size_t& whole,
                                              std::optional<std::uint64_t>& last_sequence);
 
-  // The result: there is more to be fetched of the chunk.
-  Result<bool> FetchChunk(const Stream& stream, const RelayFile& file, bool is_over);
-  Result<bool> FetchStream(const Stream& stream, bool is_over);
+  // What is to be fetched next of a stream.
+  struct Want {
+    const Stream* stream = nullptr;
+    RelayPart part;
+    std::uint64_t file_size = 0;
+  };
+  std::optional<Want> NextWant(const Stream& stream, bool is_over);
+  std::vector<Want> WantsOf(const std::vector<Stream>& streams, bool is_over);
+  // Fetches all of them, several by one request.
+  Status FetchWants(std::span<const Want> wants);
+  Status HandOn(const Want& want, const std::optional<std::string>& bytes);
   void TellState(const Stream& stream, bool is_over);
   Status FetchMetadata(const RelayFile& file);
   Result<std::string> Read(const RelayFile& file, std::uint64_t at, std::uint64_t size);

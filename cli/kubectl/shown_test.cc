@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/kubectl/completion.h"
+#include "cli/kubectl/relay_client.h"
 #include "cli/kubectl/time_text.h"
 #include "cli/kubectl/top.h"
 
@@ -38,6 +39,19 @@ TEST(Rates, RefuseForeignAnswers) {
         std::string(R"({"pods":[1]})"), without("[1,4]", "[1,-4]"), without("[1,4]", "7"),
         without("\"events\":9", "\"events\":\"9\""), without("\"a\"", "\"\"")})
     EXPECT_EQ(ParseRates(bad).error().code, ErrorCode::kCorrupt) << bad;
+}
+
+TEST(Parts, AreReadInTheirOrder) {
+  const std::vector<RelayPart> asked = {{"a", 0, 3}, {"b", 5, 2}, {"c", 0, 9}};
+  const std::string answer("\3\0\0\0abc\xff\xff\xff\xff\0\0\0\0", 15);
+  const auto parts = ParseParts(answer, asked);
+  ASSERT_TRUE(parts);
+  EXPECT_EQ(*parts, (std::vector<std::optional<std::string>>{"abc", std::nullopt, ""}));
+  for (size_t size = 0; size < answer.size(); size++)
+    EXPECT_FALSE(ParseParts(std::string_view(answer).substr(0, size), asked)) << size;
+  EXPECT_FALSE(ParseParts(answer + "x", asked));
+  EXPECT_FALSE(ParseParts(answer, {{"a", 0, 2}, {"b", 5, 2}, {"c", 0, 9}}))
+      << "more than asked for";
 }
 
 TEST(TopTable, ShowsTheBusiestPodFirst) {

@@ -102,6 +102,10 @@ Result<Route> ParseRoute(std::string_view path) {
     route.verb = Verb::kGetRates;
     return route;
   }
+  if (path == "parts") {
+    route.verb = Verb::kGetParts;
+    return route;
+  }
   if (TakePart(path) != "files" || !IsPath(path)) return NoSuchTarget();
   route.verb = Verb::kGetFile;
   route.path = path;
@@ -144,6 +148,33 @@ Result<Range> ParseRange(std::string_view text) {
   const auto last = ParseNumber(text.substr(dash + 1));
   if (!first || (!last && dash + 1 < text.size()) || (last && *last < *first)) return fail();
   return Range{.first = *first, .last = last};
+}
+
+Result<std::vector<Part>> PartsIn(std::string_view query) {
+  constexpr std::string_view kName = "part=";
+  std::vector<Part> parts;
+  while (!query.empty()) {
+    std::string_view member = query.substr(0, query.find('&'));
+    query.remove_prefix(std::min(member.size() + 1, query.size()));
+    if (!member.starts_with(kName)) continue;
+    member.remove_prefix(kName.size());
+    const size_t colon = std::min(member.find(':'), member.size());
+    const size_t second = std::min(member.find(':', colon + 1), member.size());
+    const auto first = ParseNumber(member.substr(0, colon));
+    const auto size = ParseNumber(
+        member.substr(std::min(colon + 1, second), second - std::min(colon + 1, second)));
+    const std::string_view path = member.substr(std::min(second + 1, member.size()));
+    if (!first || !size || !IsPath(path)) {
+      return Fail(ErrorCode::kInvalid, "part must be FIRST:SIZE:PATH");
+    }
+    if (parts.size() == kMaxParts) {
+      return Fail(ErrorCode::kInvalid,
+                  "more than " + std::to_string(kMaxParts) + " parts in one request");
+    }
+    parts.push_back({.first = *first, .size = *size, .path = std::string(path)});
+  }
+  if (parts.empty()) return Fail(ErrorCode::kInvalid, "no part: name some as part=FIRST:SIZE:PATH");
+  return parts;
 }
 
 Result<std::optional<uint64_t>> NumberIn(std::string_view query, std::string_view name) {

@@ -8,12 +8,21 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "lib/base/result.h"
 
 namespace weft::relay_api {
 
-enum class Verb { kListTraces, kListFiles, kGetFile, kGetArchive, kGetRates, kGetTicket };
+enum class Verb {
+  kListTraces,
+  kListFiles,
+  kGetFile,
+  kGetParts,
+  kGetArchive,
+  kGetRates,
+  kGetTicket
+};
 
 // Whether the archive may have given this name to a folder or file: it has no '/', no leading '.',
 // and only letters, digits and "-_.".
@@ -54,6 +63,17 @@ struct Range {
 
 // kInvalid: no such range. Several ranges, and those that count from the end, are not taken.
 Result<Range> ParseRange(std::string_view text);
+
+// Bytes of a file: `part=FIRST:SIZE:PATH` in a query.
+struct Part {
+  uint64_t first = 0;
+  uint64_t size = 0;
+  std::string path;  // below the Trace's folder, of stored names
+};
+
+// The parts that a query names, in its order. Other members are passed over. kInvalid: there are
+// none, more than kMaxParts, or one of another form.
+Result<std::vector<Part>> PartsIn(std::string_view query);
 
 // The number that a query names: "a=1&NAME=2". Nothing: it does not name it. kInvalid: it is no
 // number below 2^64. Other members are passed over.

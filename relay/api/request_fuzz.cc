@@ -64,5 +64,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Require(!range->last || range->first <= *range->last);
   }
   (void)weft::relay_api::NumberIn(lines[4], "since");
+  if (const auto parts = weft::relay_api::PartsIn(lines[4])) {
+    Require(!parts->empty());
+    for (const auto& part : *parts) {
+      Require(weft::relay_api::IsStoredName(part.path.substr(0, part.path.find('/'))));
+    }
+  }
   return 0;
 }

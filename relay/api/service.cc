@@ -29,6 +29,23 @@ http::Response SayJson(const Json& body) {
 
 bool IsMetadata(std::string_view path) { return path == "metadata" || path.ends_with("/metadata"); }
 
+// Appends up to `most` bytes of a file to `body`; fewer if it is shorter by now.
+Result<uint64_t> ReadInto(int fd, uint64_t at, uint64_t most, std::string& body) {
+  const size_t place = body.size();
+  body.resize(place + most);
+  uint64_t done = 0;
+  while (done < most) {
+    const ssize_t got =
+        ::pread(fd, body.data() + place + done, most - done, static_cast<off_t>(at + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return FailErrno("pread");
+    if (got == 0) break;
+    done += static_cast<uint64_t>(got);
+  }
+  body.resize(place + done);
+  return done;
+}
+
 std::string FolderOf(const Route& route) {
   return store::TraceFolder(route.kubernetes_namespace, route.trace, route.uid);
 }
@@ -146,6 +163,8 @@ Service::Outcome Service::Deliver(const http::Request& request, const Route& rou
       return ListFiles(request, route);
     case Verb::kGetFile:
       return GetFile(request, route, judgement.credential);
+    case Verb::kGetParts:
+      return GetParts(request, route, judgement.credential);
     case Verb::kGetArchive:
       return GetArchive(route, judgement.credential);
     case Verb::kGetRates:
@@ -290,6 +309,50 @@ Service::Outcome Service::GetFile(const http::Request& request, const Route& rou
   outcome.note = "bytes " + std::to_string(end - range->first);
   outcome.response.source = std::make_shared<FileSource>(
       std::move(file->fd), range->first, end - range->first, std::move(download), metrics_);
+  return outcome;
+}
+
+// Each part is its length as a u32 (little-endian), kNoFile if there is no such file, then its bytes.
+Service::Outcome Service::GetParts(const http::Request& request, const Route& route,
+                                   const std::string& credential) {
+  constexpr uint32_t kNoFile = UINT32_MAX;
+  const auto parts = PartsIn(request.query);
+  if (!parts) return {.response = Say(400, parts.error().message), .result = "bad_request"};
+  const auto download = BeginDownload(credential);
+  if (download == nullptr) return TooManyDownloads();
+  Outcome outcome{.response = {.content_type = "application/octet-stream"}};
+  std::string& body = outcome.response.body;
+  uint64_t sent = 0;
+  size_t found = 0;
+  for (const Part& part : *parts) {
+    const size_t place = body.size();
+    body.append(sizeof(kNoFile), '\xff');
+    auto file = files_.OpenFile(FolderOf(route) + "/" + part.path);
+    if (!file && file.error().code == ErrorCode::kNotFound) continue;
+    if (!file) {
+      return {.response = Say(503, "the relay cannot read these files"),
+              .result = "unavailable",
+              .note = file.error().message};
+    }
+    found++;
+    const uint64_t there = part.first < file->size ? file->size - part.first : 0;
+    const uint64_t most = std::min({part.size, there, kMaxPartsBytes - sent});
+    const auto length = ReadInto(file->fd.get(), part.first, most, body);
+    if (!length) {
+      return {.response = Say(503, "the relay cannot read these files"),
+              .result = "unavailable",
+              .note = length.error().message};
+    }
+    for (size_t i = 0; i < sizeof(uint32_t); i++)
+      body[place + i] = static_cast<char>(*length >> (8 * i));
+    sent += *length;
+  }
+  if (found == 0) {
+    const auto others = files_.ListFiles(FolderOf(route));
+    if (!others) return FailedList(others.error());
+  }
+  metrics_.Add(metrics::Id::kRelayApiBytes, {}, static_cast<double>(sent));
+  outcome.note = std::to_string(found) + " parts, bytes " + std::to_string(sent);
   return outcome;
 }
 

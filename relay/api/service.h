@@ -59,6 +59,7 @@ class Service {
   static Outcome TooManyDownloads();
   Outcome GetArchive(const Route& route, const std::string& credential);
   Outcome GetFile(const http::Request& request, const Route& route, const std::string& credential);
+  Outcome GetParts(const http::Request& request, const Route& route, const std::string& credential);
   Outcome GetTicket(const Route& route, const Judgement& judgement);
   bool TakeTotal();
   bool TakeCredential(const std::string& credential);

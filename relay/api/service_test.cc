@@ -220,7 +220,7 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
 
 TEST_F(ServiceTest, AnswersAsItsDocumentSays) {
   const kube::Json document = ReadDocument();
-  ASSERT_EQ(document["paths"].size(), 6U);
+  ASSERT_EQ(document["paths"].size(), 7U);
   std::set<Verb> verbs;
   for (const auto& [pattern, operations] : document["paths"].items()) {
     // AnAgentGetsATicketForItsNode
@@ -238,21 +238,23 @@ TEST_F(ServiceTest, AnswersAsItsDocumentSays) {
       seen.insert(response.status);
       return response;
     };
-    const auto good = check(Get(path));
+    const std::string query = pattern.ends_with("/parts") ? "?part=0:5:pod/kernel/metadata" : "";
+    const auto good = check(Get(path + query));
     EXPECT_EQ(good.status, 200) << path;
     const kube::Json& content = responses["200"]["content"];
     ASSERT_TRUE(content.contains(good.content_type)) << path;
-    if (good.source == nullptr) {
+    if (good.content_type == "application/json") {
       const kube::Json body = kube::Json::parse(good.body);
       for (const kube::Json& member : content[good.content_type]["schema"]["required"]) {
         EXPECT_TRUE(body.contains(member.get<std::string>())) << path;
       }
     }
+    if (!query.empty()) path += query;
     check(Get(path, "", ""));
     check(Get(path, "bytes=1-"));
     check(Get(path, "bytes=x"));
     check(Get(path, "bytes=1000-"));
-    check(Get(path + "?since=x&seconds=x"));
+    check(Get(path + (query.empty() ? "?since=x&seconds=x" : "&part=x")));
     check(Get(Replaced(path, "shop", "bank")));
     check(Get(Replaced(path, "sales", "none"), "", "eyJ.good"));
     cluster_.Pass(kBelieveTime);
@@ -263,7 +265,33 @@ TEST_F(ServiceTest, AnswersAsItsDocumentSays) {
       EXPECT_EQ(responses.contains(status), seen.contains(std::stoi(status))) << path << status;
     }
   }
-  EXPECT_EQ(verbs.size(), 5U);
+  EXPECT_EQ(verbs.size(), 6U);
+}
+
+TEST_F(ServiceTest, SeveralPartsComeInOneAnswer) {
+  const std::string parts = "shop/traces/sales/" + std::string(kUid) + "/parts";
+  const auto whole =
+      Get("shop/traces/sales/" + std::string(kUid) + "/parts" + "?part=0:1000:pod/kernel/metadata");
+  ASSERT_EQ(whole.status, 200) << whole.body;
+  const std::string text = whole.body.substr(4);
+  ASSERT_GT(text.size(), 4U);
+  const auto part = [](std::string_view bytes) {
+    return std::string{static_cast<char>(bytes.size()), 0, 0, 0} + std::string(bytes);
+  };
+  EXPECT_EQ(whole.body, part(text));
+  const auto several = Get(parts + "?part=1:2:pod/kernel/metadata&part=0:9:pod/kernel/none" +
+                           "&part=100000:9:pod/kernel/metadata&x=1&part=0:1:pod/kernel/metadata");
+  EXPECT_EQ(several.body,
+            part(text.substr(1, 2)) + "\xff\xff\xff\xff" + part("") + part(text.substr(0, 1)));
+  EXPECT_EQ(Get(parts + "?part=0:9:pod/kernel/none").body, "\xff\xff\xff\xff");
+  for (const char* wrong :
+       {"", "?part=1", "?part=1:2", "?part=1:2:", "?part=a:2:pod/x", "?part=1:-2:pod/x",
+        "?part=0:1:../x", "?part=0:1:pod//x", "?part=::pod/x"}) {
+    EXPECT_EQ(Get(parts + wrong).status, 400) << wrong;
+  }
+  std::string many = "?";
+  for (size_t i = 0; i <= kMaxParts; i++) many += "part=0:1:pod/kernel/metadata&";
+  EXPECT_EQ(Get(parts + many).status, 400);
 }
 
 TEST_F(ServiceTest, AnAgentGetsATicketForItsNode) {

@@ -31,6 +31,7 @@ TRACES = "/apis/weft.dev/v1alpha1/namespaces/shop/traces"
 VIEWS = "/apis/weft.dev/v1alpha1/namespaces/shop/traceviews"
 RELAY = "/api/v1/namespaces/weft/services/https:weft-relay:api/proxy/v1/namespaces/shop/traces"
 FILES = f"{RELAY}/sales/{UID}/files"
+PARTS = f"{RELAY}/sales/{UID}/parts"
 RATES = f"{RELAY}/sales/{UID}/rates"
 SESSIONS = "/apis/weft.dev/v1alpha1/namespaces/shop/tracesessions"
 PODS = "/api/v1/namespaces/shop/pods"
@@ -146,8 +147,8 @@ class Api:
             return self.status(404, "the server could not find the requested resource")
         if path == RELAY:
             return 401, b"no token\n"
-        if path.startswith((FILES, RATES)):
-            return self.relay(path[len(FILES):] if path.startswith(FILES) else RATES, headers, query)
+        if path.startswith((FILES, RATES, PARTS)):
+            return self.relay(path[len(FILES):] if path.startswith(FILES) else path, headers, query)
         if path.startswith(VIEWS):
             return self.view(method, path, body)
         return self.trace(method, path, body)
@@ -188,6 +189,8 @@ class Api:
             return 401, b"no such view\n"
         if path == RATES:
             return 200, json.dumps(self.rates).encode()
+        if path == PARTS:
+            return 200, b"".join(map(self.part, query.split("&")))
         if not path and query:
             return 200, json.dumps({"files": self.narrowed}).encode()
         if not path:
@@ -199,6 +202,15 @@ class Api:
         data = self.files[path[1:]][:self.shown[path[1:]]][first:last + 1]
         self.served[path[1:]] += len(data[:self.most])
         return 206, data[:self.most]
+
+
+    def part(self, asked):
+        first, size, path = asked.removeprefix("part=").split(":")
+        if path not in self.files:
+            return b"\xff" * 4
+        data = self.files[path][:self.shown[path]][int(first):int(first) + int(size)][:self.most]
+        self.served[path] += len(data)
+        return struct.pack("<I", len(data)) + data
 
 
 class Kubectl(LocalTest):
