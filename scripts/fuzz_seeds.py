@@ -170,6 +170,7 @@ MESSAGES = {
     "Refused": {"kind": "input"}, "ConnectionRequest": {"data": True}, "ConnectionAnswer": {"error": ""}, "CloseDoorbell": {},
     "DumpState": {}, "SlotWentRound": {"slot": 1}, "MoveRing": {"may_lose": True}, "RingMoved": {},
     "TakeOver": {"version": 1, "now": True}, "SilentCaller": {"doorbell": "d"}, "HandedOver": {"version": 1}, "TakenOver": {},
+    "RelayRefusal": {"reason": "r"},
 }
 
 

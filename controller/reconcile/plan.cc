@@ -392,8 +392,15 @@ class Planner {
           api::FindCondition(session->status.conditions, api::kConditionRelayAvailable);
       return said != nullptr && said->status == ConditionStatus::kTrue;
     };
+    const auto is_refused = [](const TraceSession* session) {
+      const auto* said =
+          api::FindCondition(session->status.conditions, api::kConditionRelayAvailable);
+      return said != nullptr && said->status == ConditionStatus::kFalse &&
+             said->reason == "Refused";
+    };
     if (const std::string message = WhoDenies(api::kConditionRelayAvailable); !message.empty())
-      Set(api::kConditionRelayAvailable, ConditionStatus::kFalse, "Unreachable", message);
+      Set(api::kConditionRelayAvailable, ConditionStatus::kFalse,
+          std::ranges::any_of(live_, is_refused) ? "Refused" : "Unreachable", message);
     else if (std::ranges::any_of(live_, is_connected))
       Set(api::kConditionRelayAvailable, ConditionStatus::kTrue, "Connected", "");
   }

@@ -636,6 +636,9 @@ TEST_F(Life, SaysWhetherTheRelayIsThereAndHasEvents) {
   EXPECT_EQ(Reasons(Step()), "Unreachable ");
   EXPECT_EQ(condition(api::kConditionRelayAvailable)->message,
             s_.sessions[0].spec.node_name + ": Connection refused");
+  status.conditions.back().reason = "Refused";
+  EXPECT_EQ(Reasons(Step()), "Refused ");
+  status.conditions.back().reason = "Unreachable";
   EXPECT_EQ(condition(api::kConditionReceiving)->reason, "NotDelivered");
 
   status.conditions.back().status = api::ConditionStatus::kTrue;

@@ -324,6 +324,19 @@ struct ConnectionRequest {
   }
 };
 
+// What the relay of the channel's Trace says against its sessions: for the first time, another text,
+// or nothing any more.
+struct RelayRefusal {
+  uint64_t channel_id = 0;  // any of the Trace's
+  std::string reason;       // for people; "": it takes everything again
+
+  static constexpr std::string_view kName = "RelayRefusal";
+  static constexpr auto Fields() {
+    return std::tuple(Field("channel_id", &RelayRefusal::channel_id),
+                      Field("reason", &RelayRefusal::reason));
+  }
+};
+
 // P3, per channel:  emitted = recorded + sum(discarded)
 //                   recorded = delivered + overwritten + sum(lost) + in_flight
 struct ChannelCounts {
@@ -756,7 +769,7 @@ using Message =
                  ConsumerGone, OwnerGone, Exit, CreateSession, StartSession, StopSession,
                  QuerySession, DestroySession, SessionState, Refused, ConnectionRequest,
                  ConnectionAnswer, CloseDoorbell, DumpState, SlotWentRound, MoveRing, RingMoved,
-                 TakeOver, SilentCaller, HandedOver, TakenOver>;
+                 TakeOver, SilentCaller, HandedOver, TakenOver, RelayRefusal>;
 
 }  // namespace weft::ipc
 

@@ -102,6 +102,11 @@ bool Sender::all_stored(uint32_t trace) const {
   return MetadataIsStored(traces_.at(trace)) && PacketsAreStored(trace);
 }
 
+bool Sender::all_stored() const {
+  return std::ranges::all_of(traces_,
+                             [this](const auto& entry) { return all_stored(entry.first); });
+}
+
 bool Sender::ended(uint32_t trace) const { return traces_.at(trace).ended; }
 
 bool Sender::MetadataIsStored(const Trace& trace) const { return trace.pieces.empty(); }

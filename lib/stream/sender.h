@@ -73,6 +73,7 @@ class Sender {
   [[nodiscard]] bool opened(uint32_t trace) const;
   // Metadata and packets.
   [[nodiscard]] bool all_stored(uint32_t trace) const;
+  [[nodiscard]] bool all_stored() const;  // of all traces
   // Has the relay reported that the trace is on the disk?
   [[nodiscard]] bool ended(uint32_t trace) const;
   // Returns the first packet that is not stored.
@@ -108,6 +109,8 @@ class Sender {
   [[nodiscard]] Out NextData();
   void DataSent(size_t bytes);
 
+  // Has the relay stored packets that were sent on this connection?
+  [[nodiscard]] bool has_progress() const { return has_progress_; }
   // Packets that were sent again.
   [[nodiscard]] uint64_t resent() const { return resent_; }
 
@@ -207,6 +210,7 @@ class Sender {
   uint64_t session_ = 0;
   uint64_t resent_ = 0;
   bool has_kept_more_ = false;
+  bool has_progress_ = false;
 };
 
 }  // namespace weft::stream

@@ -19,6 +19,7 @@ void Sender::Say(const Message& message) { (void)Append(message, control_out_); 
 
 void Sender::Connected() {
   Disconnected();
+  has_progress_ = false;
   phase_ = Phase::kOffered;
   Say(Offer{.versions = {WEFT_STREAM_VERSION}});
 }
@@ -166,6 +167,7 @@ Status Sender::Handle(const Stored& message) {
   if (number == 0) return {};
   Stream& stream = streams_.at(number);
   if (message.seq >= stream.reach) return Contradiction("packets that were not sent");
+  has_progress_ = has_progress_ || message.seq >= stream.stored;
   Release(number, stream, message.seq + 1);
   SayEnds();
   return {};
@@ -218,7 +220,8 @@ Status Sender::Handle(const Refusal& message) const {
   const uint32_t newest = message.versions.empty() ? 1 : std::ranges::max(message.versions);
   const bool is_old = newest < WEFT_STREAM_VERSION;
   return Fail(ErrorCode::kUnsupported,
-              std::string(is_old ? "the relay is older than the node" : "the node is older than the relay") +
+              std::string(is_old ? "the relay is older than the node"
+                                 : "the node is older than the relay") +
                   ": the relay knows version " + std::to_string(newest) +
                   " of the stream protocol, the node needs " + std::to_string(WEFT_STREAM_VERSION) +
                   (is_old ? "; upgrade the relay" : "; upgrade the node's agent"));

@@ -46,6 +46,10 @@ bool RelayLink::Pump(uint64_t now_ns) {
     problem_.clear();
     backoff_ns_ = 0;
   }
+  // A relay without room for a packet accepts the session first.
+  if (status && problem_.empty() && !refusal_.empty() &&
+      (sender_.has_progress() || sender_.all_stored()))
+    TellRefusal("");
   if (status && !data_.established() && now_ns - since_ns_ >= kConnectTime) {
     status = Fail(ErrorCode::kTimeout, "no answer");
   }
@@ -65,6 +69,7 @@ void RelayLink::Connect(uint64_t now_ns) {
 void RelayLink::NewAgent() {
   if (phase_ == Phase::kAsked) phase_ = Phase::kDown;
   if (data_asked_ && !data_.is_open()) data_asked_ = false;
+  if (!refusal_.empty()) hooks_.refused(refusal_);
 }
 
 void RelayLink::Answer(bool data, RelayAnswer answer, uint64_t now_ns) {
@@ -102,6 +107,12 @@ void RelayLink::Drop(const Error& why, uint64_t now_ns) {
   retry_ns_ = now_ns + backoff_ns_;
 }
 
+void RelayLink::TellRefusal(const std::string& why) {
+  if (why == refusal_) return;
+  refusal_ = why;
+  hooks_.refused(why);
+}
+
 Result<bool> RelayLink::Receive() {
   buffer_.resize(kRelayReadBytes);
   bool any = false;
@@ -111,6 +122,8 @@ Result<bool> RelayLink::Receive() {
     any = true;
     const Status status = sender_.ReceiveControl(Bytes(buffer_).first(n));
     was_refused_ = !status && status.error().code == ErrorCode::kPermission;
+    const bool is_other_version = !status && status.error().code == ErrorCode::kUnsupported;
+    if (was_refused_ || is_other_version) TellRefusal(name_ + ": " + status.error().message);
     WEFT_TRY(status);
   }
 }

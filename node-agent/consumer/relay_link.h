@@ -39,6 +39,8 @@ class RelayLink {
     // now.
     std::function<Status(RelayRequest)> ask;
     std::function<void(const std::string&)> notice;  // for people
+    // Why the relay refuses the link's sessions; "": it takes everything again.
+    std::function<void(const std::string&)> refused;
   };
   // `name`: "relay HOST:PORT", for messages.
   RelayLink(stream::Hello hello, std::string name, Hooks hooks)
@@ -75,6 +77,7 @@ class RelayLink {
   Status SendControl();
   Status SendData();
   void Drop(const Error& why, uint64_t now_ns);
+  void TellRefusal(const std::string& why);
 
   stream::Sender sender_;
   std::string name_;
@@ -84,6 +87,7 @@ class RelayLink {
   RelayConnection data_;
   bool was_refused_ = false;  // by the relay, perhaps for its ticket
   bool refused_ = false;      // as refused() returns it
+  std::string refusal_;       // as the agent was told
   bool data_asked_ = false;
   bool data_blocked_ = false;  // it takes no more bytes now
   uint64_t since_ns_ = 0;      // of the phase

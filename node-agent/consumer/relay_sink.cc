@@ -123,8 +123,12 @@ Result<std::unique_ptr<TraceSink>> RelayLinks::Open(const ipc::ChannelDefinition
       asked_[request] = {links_[key], what.data};
       return {};
     };
-    link = std::make_shared<RelayLink>(std::move(hello), name,
-                                       RelayLink::Hooks{.ask = ask, .notice = notice_});
+    const auto refused = [this, channel = definition.id](const std::string& why) {
+      refused_({.channel_id = channel, .reason = why});
+    };
+    link = std::make_shared<RelayLink>(
+        std::move(hello), name,
+        RelayLink::Hooks{.ask = ask, .notice = notice_, .refused = refused});
     links_[key] = link;
   }
   const bool of_node = definition.domain == ipc::kKernelDomain && !definition.node.empty();

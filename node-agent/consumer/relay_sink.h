@@ -63,7 +63,9 @@ class RelayLinks : public SinkMaker {
  public:
   using Ask = std::function<Status(ipc::ConnectionRequest)>;
   using Notice = std::function<void(const std::string&)>;
-  RelayLinks(Ask ask, Notice notice) : ask_(std::move(ask)), notice_(std::move(notice)) {}
+  using Refused = std::function<void(ipc::RelayRefusal)>;
+  RelayLinks(Ask ask, Notice notice, Refused refused)
+      : ask_(std::move(ask)), notice_(std::move(notice)), refused_(std::move(refused)) {}
 
   // Opens a sink for a definition that names a relay.
   Result<std::unique_ptr<TraceSink>> Open(const ipc::ChannelDefinition& definition,
@@ -83,6 +85,7 @@ class RelayLinks : public SinkMaker {
 
   Ask ask_;
   Notice notice_;
+  Refused refused_;
   std::map<std::string, std::weak_ptr<RelayLink>> links_;
   std::map<uint64_t, Asked> asked_;  // by request
   uint64_t next_request_ = 1;

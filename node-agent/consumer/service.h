@@ -31,7 +31,8 @@ class Service {
         files_(link_),
         folders_(files_, writer),
         relays_([this](const ipc::ConnectionRequest& request) { return link_.Send(request); },
-                [this](const std::string& text) { Notice(text); }),
+                [this](const std::string& text) { Notice(text); },
+                [this](ipc::RelayRefusal refusal) { Tell(std::move(refusal)); }),
         cpus_(cpus),
         budget_(budget) {}
 
@@ -51,7 +52,8 @@ class Service {
   void TellDrained();
   void TellStats();
   // Messages that must arrive: they are sent again until the agent's socket takes them.
-  using MustArrive = std::variant<ipc::ChannelReady, ipc::RingDone, ipc::Drained>;
+  using MustArrive =
+      std::variant<ipc::ChannelReady, ipc::RingDone, ipc::Drained, ipc::RelayRefusal>;
   void Tell(MustArrive message);
   void SendQueued();
   // Relays acknowledge what is on its way, or do not in time.

@@ -308,6 +308,14 @@ bool Retention::Remove(Stream* stream, const char* reason) {
 
 Status Retention::MakeRoom(Trace& trace, uint64_t bytes) {
   const uint64_t of_trace = MostBytes(trace);
+  // Nothing is removed for what cannot fit afterwards either.
+  const uint64_t least = Least(of_trace, limits_.namespace_bytes);
+  if (least > 0 && bytes > least) {
+    return Fail(ErrorCode::kLimit, "a packet of " + std::to_string(bytes) +
+                                       " bytes is larger than the whole quota of " +
+                                       api::FormatQuantity(least) + ": raise the quota of the " +
+                                       (least == of_trace ? "Trace" : "namespace"));
+  }
   while (of_trace > 0 && trace.bytes + bytes > of_trace) {
     if (Remove(Oldest(trace), "trace_size")) continue;
     return Fail(ErrorCode::kLimit, "the Trace has used its " + api::FormatQuantity(of_trace) +

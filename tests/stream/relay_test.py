@@ -333,6 +333,17 @@ class Chunks(RelayTest):
         self.assertLessEqual(stored, 1 << 20)
         self.wait_for(lambda: self.metric("weft_relay_stored_bytes", trace="small") == stored)
 
+    def test_packets_larger_than_a_quota_end_the_recording_and_are_counted(self):
+        self.restart_with("--trace-quota", "256Ki")
+        _, err = self.record("-e", "large:text", "--name", "large", "--subbuf-size", "16Mi", status=122,
+                             program=[BUILD / "tests" / "local" / "local_large", "1000", "1000000"])
+        self.assertIn("larger than the whole quota of 256Ki", err)
+        counts = self.counts()
+        self.assertEqual(counts["emitted"], 2)
+        self.assertEqual(counts["discarded"], {})
+        self.assertEqual(counts["lost"], {"relay/refused": 2 - counts["delivered"]})
+        self.assertLess(counts["delivered"], 2)
+
     def test_a_relay_goes_on_with_the_chunks_of_the_one_before(self):
         self.restart_with("--trace-quota", "1Mi")
         hold = self.folder / "release"

@@ -102,6 +102,9 @@ inline constexpr size_t kMaxTracesBytes = size_t{4} << 20;
 // How long records wait for a relay that does not take them, after their Trace was deleted or the
 // cli has ended.
 inline constexpr std::chrono::seconds kLastRelayWait{60};
+// How long `weft record` waits, once its programs have ended, for a relay that is there and refuses
+// what is left: it may make room by removing what has become old.
+inline constexpr std::chrono::seconds kLastRefusedWait{10};
 // How long the rings of weft.ko are read when the node's agent ends. By default, Kubernetes kills
 // its pod 30 s after it requested the end, and the other processes end after the agent.
 inline constexpr std::chrono::seconds kLastDrainWait{5};

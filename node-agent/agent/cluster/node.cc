@@ -234,14 +234,14 @@ void Node::SettleSession(const std::string& uid, Session& session) {
 }
 
 // Gives up on sessions whose TraceSession was deleted: after kLastRelayWait, what their relay did
-// not take counts as lost (relay/unreachable).
+// not take counts as lost (relay/unreachable, relay/refused).
 void Node::GiveUpLate(int64_t now_ns) {
   for (const auto& [uid, since] : lost_) {
     const Session* session = agent_.parts().sessions.Find(uid);
     if (session == nullptr || std::chrono::nanoseconds(now_ns - since) < kLastRelayWait) continue;
     agent_.parts().channels.GiveUp(
         [&](const SessionChannel& c) { return session->Find(c.definition.id) != nullptr; }, "relay",
-        "unreachable");
+        session->LossAtRelay());
   }
 }
 

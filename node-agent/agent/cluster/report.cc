@@ -209,6 +209,9 @@ void SetRelay(api::SessionStatus& status, const Session& session, kube::WallTime
   const std::string& failure = session.relay_failure;
   if (!failure.empty())
     Set(status, *session.order, api::kConditionRelayAvailable, false, "Unreachable", failure, now);
+  else if (!session.relay_refusal.empty())
+    Set(status, *session.order, api::kConditionRelayAvailable, false, "Refused",
+        session.relay_refusal, now);
   else if (is_connected)
     Set(status, *session.order, api::kConditionRelayAvailable, true, "Connected", "", now);
 }

@@ -87,6 +87,12 @@ TEST_F(Report, SaysWhetherTheRelayCanBeConnectedTo) {
   EXPECT_EQ(relay(status)->reason, "Unreachable");
   EXPECT_EQ(relay(status)->message, "relay.svc:4460: Connection refused");
   session_.relay_failure.clear();
+  session_.relay_refusal = "relay.svc:4460: the Trace has used its 256Ki";
+  status = MakeStatus(session_, pods_, kernel_, kNow);
+  EXPECT_EQ(Ready(status)->status, api::ConditionStatus::kTrue) << "it records all the same";
+  EXPECT_EQ(relay(status)->reason, "Refused");
+  EXPECT_EQ(relay(status)->message, "relay.svc:4460: the Trace has used its 256Ki");
+  session_.relay_refusal.clear();
   status = MakeStatus(session_, pods_, kernel_, kNow);
   EXPECT_EQ(relay(status)->status, api::ConditionStatus::kTrue);
 }

@@ -76,6 +76,13 @@ void ConsumerRequests::Answer(const Asked& asked, Result<ipc::ConnectionAnswer> 
   consumers_.Tell(asked.consumer, [held]() -> ipc::Message { return std::move(*held); });
 }
 
+void ConsumerRequests::NoteRefusal(const ConsumerLink& link, const ipc::RelayRefusal& refusal) {
+  Session* session = sessions_.SessionOf(link.name(), refusal.channel_id);
+  if (session == nullptr || session->relay_refusal == refusal.reason) return;
+  session->relay_refusal = refusal.reason;
+  changed_(*session);
+}
+
 void ConsumerRequests::NoteRelay(const std::string& consumer, uint64_t channel_id,
                                  const std::string& failure) {
   Session* session = sessions_.SessionOf(consumer, channel_id);

@@ -26,7 +26,7 @@ namespace weft::agent {
 class ConsumerRequests {
  public:
   using Note = std::function<void(std::string)>;  // a message for people
-  using Changed = std::function<void(Session&)>;  // its relay_failure
+  using Changed = std::function<void(Session&)>;  // its relay_failure or relay_refusal
 
   // All outlive this.
   ConsumerRequests(ipc::Loop& loop, ConsumerPool& consumers, const SessionStore& sessions,
@@ -45,6 +45,8 @@ class ConsumerRequests {
 
   void OpenFile(ConsumerLink& link, const ipc::FileRequest& request);
   void Connect(const ConsumerLink& link, const ipc::ConnectionRequest& request);
+  // The relay of a session refuses what the consumer sends, or takes it again.
+  void NoteRefusal(const ConsumerLink& link, const ipc::RelayRefusal& refusal);
 
  private:
   // One request: where its answer goes to.

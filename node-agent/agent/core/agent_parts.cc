@@ -123,6 +123,8 @@ void AgentParts::OnConsumer(ConsumerLink& link, ipc::Message message) {
     requests.OpenFile(link, *request);
   } else if (const auto* connection = std::get_if<ipc::ConnectionRequest>(&message)) {
     requests.Connect(link, *connection);
+  } else if (const auto* refusal = std::get_if<ipc::RelayRefusal>(&message)) {
+    requests.NoteRefusal(link, *refusal);
   } else if (auto* stats = std::get_if<ipc::Stats>(&message)) {
     channels.OnStats(link, std::move(*stats));
   } else if (const auto* done = std::get_if<ipc::RingDone>(&message)) {

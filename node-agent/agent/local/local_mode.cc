@@ -268,18 +268,36 @@ void LocalMode::OwnerGone() {
 
 void LocalMode::Tick(int64_t now_ns) {
   UpdateHooks();
+  GiveUpRefused(now_ns);
   if (!owner_gone_) return;
   if (owner_gone_ns_ == 0) owner_gone_ns_ = now_ns;
   const bool has_relay = session() != nullptr && !session()->relay.host.empty();
   if (has_relay && std::chrono::nanoseconds(now_ns - owner_gone_ns_) >= kLastRelayWait)
     agent_.parts().channels.GiveUp([](const SessionChannel&) { return true; }, "relay",
-                                   "unreachable");
+                                   session()->LossAtRelay());
   const ipc::Phase now = phase();
   if (now != ipc::Phase::kNone && now != ipc::Phase::kCreated && now != ipc::Phase::kStopped)
     return;
   if (!hooks_.is_settled()) return;
   if (session() != nullptr && !session()->cgroup.empty()) RemoveCgroup(session()->cgroup);
   agent_.Quit();
+}
+
+// A relay that is away may come back while `weft record` waits for it. One that refuses what is left,
+// such as packets that are larger than its quota, would let it wait for ever.
+void LocalMode::GiveUpRefused(int64_t now_ns) {
+  const bool is_refused = phase() == ipc::Phase::kStopping && !session()->relay_refusal.empty();
+  if (!is_refused) {
+    refused_ns_ = 0;
+    return;
+  }
+  if (refused_ns_ == 0) refused_ns_ = now_ns;
+  if (std::chrono::nanoseconds(now_ns - refused_ns_) < kLastRefusedWait) return;
+  Note("gave up on the relay, which refuses what is left: " + session()->relay_refusal +
+       "; it counts as lost (relay/refused)");
+  agent_.parts().channels.GiveUp([](const SessionChannel&) { return true; }, "relay",
+                                 session()->LossAtRelay());
+  refused_ns_ = now_ns;
 }
 
 void LocalMode::AnswerWaiting() {

@@ -73,6 +73,7 @@ class LocalMode final : public AgentListener {
   void StartSession();
   void StopSession();
   void RefuseStarts(const char* kind, const std::string& why);
+  void GiveUpRefused(int64_t now_ns);
   void AnswerWaiting();
   [[nodiscard]] Session* session() const { return agent_.parts().sessions.Find(kLocalSession); }
   [[nodiscard]] ipc::Phase phase() const;
@@ -87,6 +88,7 @@ class LocalMode final : public AgentListener {
   std::vector<std::string> notices_;  // for people, oldest first, also from before the session
   bool owner_gone_ = false;
   int64_t owner_gone_ns_ = 0;
+  int64_t refused_ns_ = 0;  // since when it waits for a relay that refuses what is left
 };
 
 }  // namespace weft::agent

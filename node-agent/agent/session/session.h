@@ -126,9 +126,15 @@ class Session {
   [[nodiscard]] ipc::Phase phase() const;
   [[nodiscard]] ipc::SessionState State() const;  // without processes, recoveries, live notices
 
+  // The reason under which events count as lost that the relay did not take until its end.
+  [[nodiscard]] std::string LossAtRelay() const {
+    return relay_refusal.empty() ? "unreachable" : "refused";
+  }
+
   std::vector<SessionChannel> channels;
   std::vector<std::string> notices;
   std::string relay_failure;  // in a cluster: why it cannot be connected to; "": not known
+  std::string relay_refusal;  // why the relay does not take what is sent; "": it does
   // In a cluster, for messages: what of the kernel's part cannot be recorded.
   std::vector<std::string> kernel_notices;
   std::vector<std::string> probe_notices;  // the same of userProbes, as containers have them
