@@ -324,8 +324,8 @@ struct ConnectionRequest {
   }
 };
 
-// What the relay of the channel's Trace says against its sessions: for the first time, another text,
-// or nothing any more.
+// What the relay of the channel's Trace says against its sessions: for the first time, another
+// text, or nothing any more.
 struct RelayRefusal {
   uint64_t channel_id = 0;  // any of the Trace's
   std::string reason;       // for people; "": it takes everything again

@@ -137,10 +137,11 @@ struct TraceTime {
     return std::tuple(Field("trace", &TraceTime::trace), Field("time", &TraceTime::time));
   }
 };
-// Nothing older than `time` (ns, the traces' clock) comes to any stream of the session's open traces
-// behind its kept packets. `traces` names those for which this is not so, with times of their own.
-// One message is for all traces: a session may have 1024, and sends 50 beacons a second. `kept`
-// names the streams that have more of kept packets than a message of this connection said before.
+// Nothing older than `time` (ns, the traces' clock) comes to any stream of the session's open
+// traces behind its kept packets. `traces` names those for which this is not so, with times of
+// their own. One message is for all traces: a session may have 1024, and sends 50 beacons a second.
+// `kept` names the streams that have more kept packets than a message of this connection said
+// before.
 struct Beacon {
   uint64_t time = 0;
   std::vector<TraceTime> traces;
@@ -284,8 +285,8 @@ struct TraceEnded {
 
 // --- both ------------------------------------------------------------------------------------
 
-// The last message: why the connection ends. A relay that refuses an offer names the versions that it
-// knows, since version 2.
+// The last message: why the connection ends. A relay that refuses an offer names the versions that
+// it knows, since version 2.
 struct Refusal {
   std::string reason;
   std::vector<uint32_t> versions;

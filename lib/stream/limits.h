@@ -20,8 +20,8 @@ inline constexpr size_t kMaxTicketBytes = 8 * 1024;
 // stream for each of its CPUs.
 inline constexpr size_t kMaxTraces = 1024;
 inline constexpr size_t kMaxStreams = 64 * 1024;
-// A session's traces share the promise of a beacon if theirs are at most this much younger. A reader of
-// the whole Trace waits for the oldest anyway.
+// Traces share the time of a beacon if theirs are at most this far apart. A reader of the whole
+// Trace waits for the oldest anyway.
 inline constexpr uint64_t kMaxPromiseSpread = 10'000'000;  // ns
 // Streams in one `sent` or `beacon`.
 inline constexpr size_t kMaxBeaconStreams = kMaxStreams;

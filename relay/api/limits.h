@@ -48,8 +48,8 @@ inline constexpr double kAgentQuestionRate = 50;
 inline constexpr double kAgentQuestionBurst = 400;
 // Credentials and namespaces whose rates are remembered.
 inline constexpr std::size_t kMaxRated = 4096;
-// Parts of files in one answer, and their bytes: any packet fits. Each thread of the API may hold one
-// such answer.
+// Parts of files in one answer, and their bytes: any packet fits. Each thread of the API may hold
+// one such answer.
 inline constexpr std::size_t kMaxParts = 256;
 inline constexpr std::size_t kMaxPartsBytes = std::size_t{4} << 20;
 // Files that are being sent to one credential at the same time.

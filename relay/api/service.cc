@@ -312,7 +312,8 @@ Service::Outcome Service::GetFile(const http::Request& request, const Route& rou
   return outcome;
 }
 
-// Each part is its length as a u32 (little-endian), kNoFile if there is no such file, then its bytes.
+// Each part is its length as a u32 (little-endian), kNoFile if there is no such file, then its
+// bytes.
 Service::Outcome Service::GetParts(const http::Request& request, const Route& route,
                                    const std::string& credential) {
   constexpr uint32_t kNoFile = UINT32_MAX;

@@ -283,8 +283,8 @@ void LocalMode::Tick(int64_t now_ns) {
   agent_.Quit();
 }
 
-// A relay that is away may come back while `weft record` waits for it. One that refuses what is left,
-// such as packets that are larger than its quota, would let it wait for ever.
+// A relay that is away may come back while `weft record` waits for it. One that refuses what is
+// left, such as packets that are larger than its quota, would let it wait for ever.
 void LocalMode::GiveUpRefused(int64_t now_ns) {
   const bool is_refused = phase() == ipc::Phase::kStopping && !session()->relay_refusal.empty();
   if (!is_refused) {
