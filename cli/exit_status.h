@@ -21,7 +21,7 @@ inline constexpr const char* kExitStatusHelp = R"(Exit status:
   itself failed too (stderr reports that). Its own are:
     120  wrong usage
     121  wrong input: a Trace, an event's name, a filter or its field, a file that is no program
-    122  the trace could not be written completely: folder, permissions, full disk
+    122  the trace could not be written completely: folder, permissions, full disk, relay
     123  weft itself failed, or could not take in all processes; what was recorded is readable
     126  PROGRAM cannot be executed
     127  PROGRAM was not found

@@ -145,7 +145,7 @@ std::string ProgressText(const ipc::SessionState& state) {
 bool OutputFailed(const ipc::SessionState& state) {
   for (const ipc::TraceState& trace : state.traces)
     for (const auto& [reason, count] : trace.counts.lost)
-      if (count != 0 && reason.starts_with("store/")) return true;
+      if (count != 0 && (reason.starts_with("store/") || reason == "relay/refused")) return true;
   return false;
 }
 

@@ -42,14 +42,14 @@ bool RelayLink::Pump(uint64_t now_ns) {
   }
   if (status) status = SendData();
   if (status) status = SendControl();
-  if (status && data_.established() && !problem_.empty()) {
-    problem_.clear();
-    backoff_ns_ = 0;
+  // A relay without room for a packet accepts the session first, and refuses it again.
+  if (status && data_.established()) {
+    if (!refusal_.empty() && (sender_.has_progress() || sender_.all_stored())) TellRefusal("");
+    if (refusal_.empty() && !problem_.empty()) {
+      problem_.clear();
+      backoff_ns_ = 0;
+    }
   }
-  // A relay without room for a packet accepts the session first.
-  if (status && problem_.empty() && !refusal_.empty() &&
-      (sender_.has_progress() || sender_.all_stored()))
-    TellRefusal("");
   if (status && !data_.established() && now_ns - since_ns_ >= kConnectTime) {
     status = Fail(ErrorCode::kTimeout, "no answer");
   }

@@ -180,10 +180,10 @@ class Strangers(RelayTest):
         for port in (control, data, http):
             for size in (100, 5000):
                 self.say(port, rand.randbytes(size))
-        offer = self.message(type="offer", versions=[1])
+        offer = self.message(type="offer", versions=[2])
         hello = {"type": "hello", "node": "n", "namespace": "ns", "trace": "t", "trace_uid": "",
                  "ticket": ""}
-        self.assertIn(b"no version", self.say(control, self.message(type="offer", versions=[9])))
+        self.assertIn(b"is older than", self.say(control, self.message(type="offer", versions=[9])))
         self.assertIn(b"refusal", self.say(control, self.message(**hello)))
         opened = {"type": "open-trace", "trace": 1, "pod": "p", "pod_uid": "", "container": "c",
                   "uuid": "00000000-0000-4000-8000-000000000000", "path": "../..", "metadata": 0}
