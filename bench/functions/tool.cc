@@ -75,9 +75,10 @@ class Segments {
 std::string WhyNot(const FunctionFile& file, const weft::hooks::Function& f,
                    const Segments& segments) {
   if (!f.why_not.empty()) return f.why_not;
-  std::vector<uint8_t> code(f.size);
+  std::vector<uint8_t> code(weft::hooks::CodeBytes(f.value, f.size));
   if (!segments.Read(f.value, code.data(), code.size()))
     return "its symbol is not in the object's code";
+  if (!weft::hooks::IsPadding(weft::Bytes(code).subspan(f.size))) code.resize(f.size);
   const auto next = std::ranges::upper_bound(file.values, f.value);
   if (next != file.values.end() && *next - f.value < WEFT_HOOK_JUMP_BYTES)
     return "another symbol lies in its first bytes";

@@ -16,6 +16,7 @@ namespace weft::hooks {
 namespace {
 
 constexpr size_t kJump = WEFT_HOOK_JUMP_BYTES;
+constexpr const char* kTooShort = "it is shorter than the jump to a hook (5 bytes)";
 
 struct Decoded {
   ZydisDecodedInstruction instruction;
@@ -72,15 +73,31 @@ bool IsInside(uint64_t target, uint64_t address) {
   return target > address && target < address + kJump;
 }
 
-// Can this instruction run elsewhere? `last`: nothing behind it is displaced.
-Status CheckMovable(const Decoded& d, uint64_t at, uint64_t address, bool last) {
+// Returns where the instructions from `at` on end that do nothing, or trap; not far beyond `to`.
+size_t EndOfPadding(Bytes code, size_t at, size_t to) {
+  const Decoder decoder;
+  Decoded d;
+  while (at < to && decoder.Decode(code, at, d) &&
+         (d.instruction.mnemonic == ZYDIS_MNEMONIC_NOP ||
+          d.instruction.mnemonic == ZYDIS_MNEMONIC_INT3))
+    at += d.instruction.length;
+  return at;
+}
+
+// Can this instruction run elsewhere? `last`: nothing behind it is displaced; `rest_is_padding`:
+// nothing that runs.
+Status CheckMovable(const Decoded& d, uint64_t at, uint64_t address, bool last,
+                    bool rest_is_padding) {
   switch (d.category()) {
     case ZYDIS_CATEGORY_CALL:
-      return Refuse("it calls another function in its first bytes");
+      if (!last) return Refuse("it returns into its first bytes from a call");
+      if (!d.is_relative_branch() && !d.is_rip_relative())
+        return Refuse("it calls a function by a register in its first bytes");
+      break;
     case ZYDIS_CATEGORY_RET:
-      return last ? Status() : Refuse("it is shorter than the jump to a hook (5 bytes)");
+      return last || rest_is_padding ? Status() : Refuse(kTooShort);
     case ZYDIS_CATEGORY_UNCOND_BR:
-      if (!last) return Refuse("it is shorter than the jump to a hook (5 bytes)");
+      if (!last && !rest_is_padding) return Refuse(kTooShort);
       break;
     case ZYDIS_CATEGORY_INTERRUPT:
     case ZYDIS_CATEGORY_SYSCALL:
@@ -93,13 +110,14 @@ Status CheckMovable(const Decoded& d, uint64_t at, uint64_t address, bool last) 
   if (d.is_relative_branch()) {
     const ZydisMnemonic m = d.instruction.mnemonic;
     const bool known =
-        d.category() == ZYDIS_CATEGORY_UNCOND_BR ||
+        d.category() == ZYDIS_CATEGORY_UNCOND_BR || d.category() == ZYDIS_CATEGORY_CALL ||
         (m >= ZYDIS_MNEMONIC_JB && m <= ZYDIS_MNEMONIC_JZ && m != ZYDIS_MNEMONIC_JCXZ &&
          m != ZYDIS_MNEMONIC_JECXZ && m != ZYDIS_MNEMONIC_JRCXZ && m != ZYDIS_MNEMONIC_JKNZD &&
          m != ZYDIS_MNEMONIC_JKZD);
     if (!known || d.instruction.mnemonic == ZYDIS_MNEMONIC_XBEGIN)
       return Refuse("a branch in its first bytes has no longer form");
-    if (d.target(at) == address || IsInside(d.target(at), address))
+    const bool is_start = d.target(at) == address && d.category() != ZYDIS_CATEGORY_CALL;
+    if (is_start || IsInside(d.target(at), address))
       return Refuse("it branches into its first bytes");
   }
   const ZydisDecodedOperandMem* memory = d.memory();
@@ -189,7 +207,27 @@ class Writer {
   const uint64_t to_;
 };
 
+// A call: push the return address, which lies behind it; jump to what it calls.
+Status MoveCall(const Decoded& d, uint64_t at, Writer& writer) {
+  const uint64_t returns_to = at + d.instruction.length;
+  const bool is_relative = d.is_relative_branch();
+  const uint8_t jump_bytes = is_relative ? 5 : 6;
+  writer.Put({0xff, 0x35, jump_bytes, 0, 0, 0});  // push the word behind the jump
+  if (is_relative) {
+    writer.Put({0xe9});
+    WEFT_TRY(writer.PutDistance(d.target(at)));
+  } else {
+    writer.Put({0xff, 0x25});
+    WEFT_TRY(writer.PutDistance(d.rip_target(at)));
+  }
+  uint8_t word[sizeof(returns_to)];
+  std::memcpy(word, &returns_to, sizeof(word));
+  writer.PutBytes(word);
+  return {};
+}
+
 Status Move(const Decoded& d, Bytes code, uint64_t at, Writer& writer) {
+  if (d.category() == ZYDIS_CATEGORY_CALL) return MoveCall(d, at, writer);
   const size_t begin = writer.out.size();
   if (d.is_relative_branch()) {
     if (d.category() == ZYDIS_CATEGORY_UNCOND_BR) {
@@ -215,7 +253,7 @@ Status Move(const Decoded& d, Bytes code, uint64_t at, Writer& writer) {
 }  // namespace
 
 Status CheckEntry(uint64_t address, Bytes code, const ReadMemory& read) {
-  if (code.size() < kJump) return Refuse("it is shorter than the jump to a hook (5 bytes)");
+  if (code.size() < kJump) return Refuse(kTooShort);
   // One write must replace all bytes at once, whenever the agent dies.
   if (address / 4096 != (address + kJump - 1) / 4096)
     return Refuse("its first 5 bytes lie in two pages");
@@ -230,17 +268,41 @@ Result<std::vector<uint8_t>> Displace(uint64_t address, Bytes code, uint64_t to)
   bool goes_on = true;
   while (at < kJump) {
     if (!decoder.Decode(code, at, d)) return Refuse("its code cannot be read as instructions");
-    const bool last = at + d.instruction.length >= kJump;
-    WEFT_TRY(CheckMovable(d, address + at, address, last));
+    const size_t next = at + d.instruction.length;
+    const bool last = next >= kJump;
+    WEFT_TRY(CheckMovable(d, address + at, address, last,
+                          !last && EndOfPadding(code, next, kJump) >= kJump));
     WEFT_TRY(Move(d, code.subspan(at), address + at, writer));
-    at += d.instruction.length;
-    goes_on = d.category() != ZYDIS_CATEGORY_RET && d.category() != ZYDIS_CATEGORY_UNCOND_BR;
+    at = next;
+    goes_on = d.category() != ZYDIS_CATEGORY_RET && d.category() != ZYDIS_CATEGORY_UNCOND_BR &&
+              d.category() != ZYDIS_CATEGORY_CALL;
+    if (!goes_on) break;
   }
   if (goes_on) {
     writer.Put({0xe9});
     WEFT_TRY(writer.PutDistance(address + at));
   }
   return std::move(writer.out);
+}
+
+size_t DisplacedBytes(Bytes code) {
+  const Decoder decoder;
+  Decoded d;
+  size_t at = 0;
+  while (at < kJump && decoder.Decode(code, at, d)) at += d.instruction.length;
+  return at;
+}
+
+bool CallsInFirstBytes(Bytes code) {
+  const Decoder decoder;
+  Decoded d;
+  for (size_t at = 0; at < kJump && decoder.Decode(code, at, d); at += d.instruction.length)
+    if (d.category() == ZYDIS_CATEGORY_CALL) return true;
+  return false;
+}
+
+bool IsPadding(Bytes code) {
+  return !code.empty() && EndOfPadding(code, 0, code.size()) == code.size();
 }
 
 Result<std::vector<uint8_t>> JumpFrom(uint64_t from, uint64_t to) {

@@ -73,6 +73,13 @@ const Sample kSamples[] = {
     // cmp rdi, rsi; jb near
     {"LongBranch",
      {0x48, 0x39, 0xf7, 0x0f, 0x82, 0x04, 0, 0, 0, 0x48, 0x89, 0xf8, 0xc3, 0x48, 0x89, 0xf0, 0xc3}},
+    // call of the lea behind the padding; add rax, rsi; ret
+    {"CallsAtTheBegin",
+     {0xe8, 0x06, 0, 0, 0, 0x48, 0x01, 0xf0, 0xc3, 0x90, 0x90, 0x48, 0x8d, 0x47, 0x07, 0xc3}},
+    // push rbx; call; pop rbx; ret
+    {"CallsInFirstBytes", {0x53, 0xe8, 0x02, 0, 0, 0, 0x5b, 0xc3, 0x48, 0x8d, 0x04, 0x77, 0xc3}},
+    // xor eax, eax; ret; padding
+    {"ShortBeforePadding", {0x31, 0xc0, 0xc3, 0x66, 0x90, 0xcc}},
     // jmp near
     {"JumpsFar", {0xe9, 0x02, 0, 0, 0, 0x90, 0x90, 0x48, 0x31, 0xf7, 0x48, 0x89, 0xf8, 0xc3}},
     // mov eax, 5; ret
@@ -116,6 +123,24 @@ TEST_P(Moves, DoesWhatTheFunctionDoes) {
     EXPECT_EQ(CallCode(place.function(), kValues[i], kValues[i] / 3), results[i]);
 }
 
+// A call through a word near the code, as -fno-plt makes it, returns where it did.
+TEST(Calls, ThroughAWordReturnWhereTheyDid) {
+  Place place;
+  ASSERT_TRUE(place.is_there());
+  // call [rip + 10]; add rax, rsi; ret; the callee: lea rax, [rdi+7]; ret; its address
+  const Code code{0xff, 0x15, 0x0a, 0,    0, 0, 0x48, 0x01, 0xf0, 0xc3, 0x48, 0x8d,
+                  0x47, 0x07, 0xc3, 0x90, 0, 0, 0,    0,    0,    0,    0,    0};
+  std::memcpy(place.function(), code.data(), code.size());
+  const auto address = reinterpret_cast<uint64_t>(place.function());
+  const uint64_t callee = address + 10;
+  std::memcpy(place.function() + 16, &callee, sizeof(callee));
+  EXPECT_TRUE(CallsInFirstBytes(code));
+  const auto moved = Displace(address, code, reinterpret_cast<uint64_t>(place.moved()));
+  ASSERT_TRUE(moved) << moved.error().message;
+  std::memcpy(place.moved(), moved->data(), moved->size());
+  EXPECT_EQ(CallCode(place.moved(), 100, 20), 127u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Samples, Moves, testing::ValuesIn(kSamples),
                          [](const auto& info) { return std::string(info.param.name); });
 
@@ -129,7 +154,19 @@ std::string WhyNot(const Code& code, uint64_t address = kAny,
 
 TEST(Refuses, FunctionShorterThanTheJump) {
   EXPECT_NE(WhyNot({0x31, 0xc0, 0xc3}), "");
-  EXPECT_NE(WhyNot({0x31, 0xc0, 0xc3, 0x90, 0x90, 0x90}), "");  // padding is not the function's
+  EXPECT_NE(WhyNot({0x31, 0xc0, 0xc3, 0x90, 0x55, 0x90}), "");  // what follows is code
+  EXPECT_NE(WhyNot({0x31, 0xc0, 0xc3, 0x90}), "");
+}
+
+TEST(Padding, IsWhatDoesNothingAndWhole) {
+  EXPECT_TRUE(IsPadding(Code{0x90, 0x66, 0x90, 0xcc, 0x0f, 0x1f, 0x40, 0x00}));
+  EXPECT_FALSE(IsPadding(Code{0x90, 0x0f, 0x1f, 0x40}));
+  EXPECT_FALSE(IsPadding(Code{0x90, 0xc3}));
+  EXPECT_FALSE(IsPadding(Code{0xf3, 0x0f, 0x1e, 0xfa}));  // endbr64 begins a function
+  EXPECT_FALSE(IsPadding(Code{}));
+  EXPECT_EQ(CodeBytes(kAny, 3), 16u);
+  EXPECT_EQ(CodeBytes(kAny + 14, 3), 3u);
+  EXPECT_EQ(CodeBytes(kAny + 14, 300), 300u);
 }
 
 TEST(Refuses, JumpAcrossTwoPages) {
@@ -138,8 +175,9 @@ TEST(Refuses, JumpAcrossTwoPages) {
   EXPECT_NE(WhyNot(code, kAny + 4096 - 4), "");
 }
 
-TEST(Refuses, ShortJumpAtTheBegin) {
-  EXPECT_NE(WhyNot({0xeb, 0x03, 0x90, 0x90, 0x90, 0x48, 0x8d, 0x04, 0x3e, 0xc3}), "");
+TEST(Refuses, ShortJumpBeforeCode) {
+  EXPECT_EQ(WhyNot({0xeb, 0x03, 0x90, 0x90, 0x90, 0x48, 0x8d, 0x04, 0x3e, 0xc3}), "");
+  EXPECT_NE(WhyNot({0xeb, 0x03, 0x90, 0xc3, 0x90, 0x48, 0x8d, 0x04, 0x3e, 0xc3}), "");
 }
 
 TEST(Refuses, BranchIntoTheFirstBytes) {
@@ -168,7 +206,8 @@ TEST(Refuses, JumpTableIntoTheFirstBytes) {
 }
 
 TEST(Refuses, WhatCannotBeMoved) {
-  EXPECT_NE(WhyNot({0xe8, 0, 0, 0, 0, 0xc3}).find("calls"), std::string::npos);
+  EXPECT_NE(WhyNot({0x90, 0x90, 0x90, 0xff, 0xd0, 0xc3}).find("by a register"), std::string::npos);
+  EXPECT_NE(WhyNot({0xff, 0xd0, 0x90, 0x90, 0x90, 0xc3}).find("returns into"), std::string::npos);
   EXPECT_NE(WhyNot({0x0f, 0x05, 0x90, 0x90, 0x90, 0xc3}).find("system call"), std::string::npos);
   EXPECT_NE(WhyNot({0xe3, 0x04, 0x90, 0x90, 0x90, 0x90, 0xc3}).find("longer form"),
             std::string::npos);                                       // jrcxz

@@ -214,6 +214,8 @@ class Planner {
     const auto next = std::ranges::upper_bound(file.values, function.value);
     if (next != file.values.end() && *next - function.value < WEFT_HOOK_JUMP_BYTES)
       return refuse("another symbol lies in its first bytes");
+    if (has_shadow_stack_ && CallsInFirstBytes(hook.code))
+      return refuse("it calls a function in its first bytes, and the process has a shadow stack");
     if (const Status want = Want(hook); !want) return refuse(want.error().message);
     wanted_.insert(hook.address);
     report_.hooked.emplace(std::tuple(function.rule, object.name, function.name), source);
@@ -247,13 +249,15 @@ class Planner {
              function.size <= range.end - hook.address;
     });
     if (!is_code) return Fail(ErrorCode::kUnsupported, "its symbol is not in the object's code");
-    hook.code.resize(function.size);
+    hook.code.resize(CodeBytes(hook.address, function.size));
     if (!memory_.Read(hook.address, hook.code.data(), hook.code.size()))
       return Fail(ErrorCode::kUnsupported, "its code cannot be read");
     const auto old = table_.hooks().find(hook.address);
-    if (old == table_.hooks().end() || hook.code.size() < WEFT_HOOK_JUMP_BYTES) return {};
-    if (std::memcmp(hook.code.data(), old->second.jump, WEFT_HOOK_JUMP_BYTES) == 0)
+    if (old != table_.hooks().end() && hook.code.size() >= WEFT_HOOK_JUMP_BYTES &&
+        std::memcmp(hook.code.data(), old->second.jump, WEFT_HOOK_JUMP_BYTES) == 0)
       std::memcpy(hook.code.data(), old->second.original, WEFT_HOOK_JUMP_BYTES);
+    if (!IsPadding(Bytes(hook.code).subspan(function.size)))
+      hook.code.resize(function.size);  // if it was read with what follows
     return {};
   }
 

@@ -67,6 +67,16 @@ uint64_t DigestOf(const NewHook& hook) {
   return weft_fnv1a64(text.data(), text.size());
 }
 
+Result<std::vector<uint8_t>> MakeThunk(uint64_t thunk, uint64_t hook, uint64_t enter,
+                                       uint64_t address, Bytes code) {
+  std::vector<uint8_t> bytes(std::begin(kThunkHead), std::end(kThunkHead));
+  Append(bytes, hook);
+  Append(bytes, enter);
+  WEFT_ASSIGN(const std::vector<uint8_t> moved, Displace(address, code, thunk + kResumeOffset));
+  bytes.insert(bytes.end(), moved.begin(), moved.end());
+  return bytes;
+}
+
 Result<HookTable> HookTable::Open(const ProcessMemory& memory,
                                   const std::vector<LoadedObject>& objects) {
   const auto library = std::ranges::find_if(
@@ -140,11 +150,8 @@ Result<weft_hook> HookTable::AddTo(Area& area, const NewHook& of) {
   const auto jump = JumpFrom(of.address, thunk);
   if (!jump) return Fail(ErrorCode::kNotFound, jump.error().message);
   std::ranges::copy(*jump, hook.jump);
-  std::vector<uint8_t> code(std::begin(kThunkHead), std::end(kThunkHead));
-  Append(code, hook_at);
-  Append(code, enter_);
-  WEFT_ASSIGN(const std::vector<uint8_t> moved, Displace(of.address, of.code, hook.resume));
-  code.insert(code.end(), moved.begin(), moved.end());
+  WEFT_ASSIGN(const std::vector<uint8_t> code,
+              MakeThunk(thunk, hook_at, enter_, of.address, of.code));
 
   std::vector<uint8_t> bytes(sizeof(hook));
   const auto add_event = [&](Moment moment) -> Result<uint64_t> {

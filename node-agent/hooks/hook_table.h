@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lib/abi/hooks.h"
+#include "lib/base/bytes.h"
 #include "lib/base/result.h"
 #include "node-agent/hooks/event_layout.h"
 #include "node-agent/hooks/process_memory.h"
@@ -28,6 +29,11 @@ struct NewHook {
 
 // Returns the number by which an agent sees that a hook records what it is to record.
 uint64_t DigestOf(const NewHook& hook);
+
+// Returns the thunk at `thunk` of a function: it gives the hook at `hook` to the library at `enter`,
+// then runs the instructions that the jump displaced. kUnsupported: they cannot be moved.
+Result<std::vector<uint8_t>> MakeThunk(uint64_t thunk, uint64_t hook, uint64_t enter,
+                                       uint64_t address, Bytes code);
 
 class HookTable {
  public:

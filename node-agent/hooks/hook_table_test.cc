@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of docs/formats/hooks.md are those that the agent writes and that libweft.so has.
+#include "node-agent/hooks/hook_table.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "lib/base/unique_fd.h"
+#include "lib/elf/elf_image.h"
+#include "node-agent/hooks/displace.h"
+
+namespace weft::hooks {
+namespace {
+
+// Returns the bytes behind a word at the begin of the page's lines.
+std::vector<uint8_t> Golden(const std::string& word) {
+  std::ifstream page(WEFT_SOURCE_DIR "/docs/formats/hooks.md");
+  std::vector<uint8_t> bytes;
+  for (std::string line; std::getline(page, line);) {
+    std::istringstream words(line);
+    std::string first, byte;
+    if (!(words >> first) || first != word) continue;
+    while (words >> byte && byte.size() == 2 &&
+           byte.find_first_not_of("0123456789abcdef") == std::string::npos)
+      bytes.push_back(static_cast<uint8_t>(std::stoul(byte, nullptr, 16)));
+  }
+  return bytes;
+}
+
+const std::vector<uint8_t> kFunction{0x55, 0x48, 0x89, 0xe5, 0x41, 0x57, 0x53, 0xc3};
+constexpr uint64_t kAddress = 0x10000, kThunk = 0x50000, kHook = 0x90020;
+constexpr uint64_t kEnter = 0x7f0012345678;
+
+TEST(HooksPage, HasTheJumpAndTheThunkThatAreWritten) {
+  const auto jump = JumpFrom(kAddress, kThunk);
+  ASSERT_TRUE(jump);
+  EXPECT_EQ(*jump, Golden("golden-jump"));
+  const auto thunk = MakeThunk(kThunk, kHook, kEnter, kAddress, kFunction);
+  ASSERT_TRUE(thunk);
+  EXPECT_EQ(*thunk, Golden("golden-thunk"));
+}
+
+TEST(HooksPage, HasTheStructsThatAreShared) {
+  weft_hook hook{.address = kAddress,
+                 .resume = kThunk + 32,
+                 .entry = 0x900a8,
+                 .exit = 0x90200,
+                 .call = 0x90300,
+                 .next = 0x90400,
+                 .digest = 0x1122334455667788,
+                 .value_count = 2,
+                 .flags = WEFT_HOOK_EXIT_ARGUMENTS,
+                 .result = {.source = WEFT_HOOK_RESULT, .size = 8}};
+  hook.values[0] = {.source = WEFT_HOOK_GENERAL, .size = 4};
+  hook.values[1] = {.source = WEFT_HOOK_FLOATING, .size = 8};
+  std::memcpy(hook.original, kFunction.data(), WEFT_HOOK_JUMP_BYTES);
+  std::ranges::copy(Golden("golden-jump"), hook.jump);
+  const auto* bytes = reinterpret_cast<const uint8_t*>(&hook);
+  EXPECT_EQ(std::vector<uint8_t>(bytes, bytes + sizeof(hook)), Golden("golden-hook"));
+  const weft_hook_table table{
+      .first = kHook, .last = 0x90400, .code_used = 0x60, .data_used = 0x600};
+  const auto* table_bytes = reinterpret_cast<const uint8_t*>(&table);
+  EXPECT_EQ(std::vector<uint8_t>(table_bytes, table_bytes + sizeof(table)), Golden("golden-table"));
+}
+
+#ifdef WEFT_LIBRARY
+// Finds bytes of the library at the address of a symbol.
+std::vector<uint8_t> BytesAt(const ElfImage& image, int file, const char* name, size_t count) {
+  uint64_t address = 0;
+  image.EachSection([&](const ElfSection& section) {
+    if (section.header.sh_type != SHT_SYMTAB) return true;
+    for (int i = 0;; ++i) {
+      GElf_Sym symbol{};
+      if (gelf_getsym(section.data(), i, &symbol) == nullptr) break;
+      const char* text = image.Text(section.header.sh_link, symbol.st_name);
+      if (text != nullptr && std::strcmp(text, name) == 0) address = symbol.st_value;
+    }
+    return true;
+  });
+  std::vector<uint8_t> bytes(count);
+  image.EachSegment([&](const GElf_Phdr& segment) {
+    const bool has = segment.p_type == PT_LOAD && address >= segment.p_vaddr &&
+                     address < segment.p_vaddr + segment.p_filesz;
+    const auto at = static_cast<off_t>(segment.p_offset + address - segment.p_vaddr);
+    if (has) {
+      EXPECT_EQ(pread(file, bytes.data(), count, at), static_cast<ssize_t>(count));
+    }
+    return true;
+  });
+  return bytes;
+}
+
+// What the linker fills in differs from build to build.
+TEST(HooksPage, HasTheStubsOfTheLibrary) {
+  const UniqueFd file(open(WEFT_LIBRARY, O_RDONLY | O_CLOEXEC));
+  const auto image = ElfImage::Read(file.get());
+  ASSERT_TRUE(image) << image.error().message;
+  const auto stubs = BytesAt(*image, file.get(), "weft_hook_stubs", 32);
+  const std::vector<uint8_t> golden = Golden("golden-stub");
+  ASSERT_EQ(golden.size(), 16u);
+  for (const size_t at : {0, 1, 6, 7, 8, 9, 10, 11}) EXPECT_EQ(stubs[16 + at], golden[at]) << at;
+}
+#endif
+
+}  // namespace
+}  // namespace weft::hooks
