@@ -127,8 +127,7 @@ class SafeReads {
 
   [[nodiscard]] uint64_t TimeOf(const Folder& folder) const {
     const auto session = sessions_.find(folder.session);
-    return session == sessions_.end() ? folder.time_ns
-                                      : std::max(folder.time_ns, session->second);
+    return session == sessions_.end() ? folder.time_ns : std::max(folder.time_ns, session->second);
   }
 
   const Clock::time_point started_;

@@ -18,12 +18,10 @@ TEST(Control, GoldenBytes) {
   ASSERT_TRUE(Append(Stored{.handle = 7, .seq = 2}, wire));
   EXPECT_EQ(wire, std::string("\x24\0\0\0", 4) + R"({"handle":7,"seq":2,"type":"stored"})");
   wire.clear();
-  ASSERT_TRUE(Append(Beacon{.time = 500,
-                            .traces = {{.trace = 3, .time = 0}},
-                            .kept = {{.handle = 7, .next = 3}}},
-                     wire));
-  EXPECT_EQ(wire, std::string("\x5b\0\0\0", 4) +
-                      R"({"kept":[{"handle":7,"next":3}],"time":500,)" +
+  ASSERT_TRUE(Append(
+      Beacon{.time = 500, .traces = {{.trace = 3, .time = 0}}, .kept = {{.handle = 7, .next = 3}}},
+      wire));
+  EXPECT_EQ(wire, std::string("\x5b\0\0\0", 4) + R"({"kept":[{"handle":7,"next":3}],"time":500,)" +
                       R"("traces":[{"time":0,"trace":3}],"type":"beacon"})");
 }
 

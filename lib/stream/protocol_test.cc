@@ -162,8 +162,8 @@ TEST_F(ProtocolTest, TheNodeRefusesARelayThatContradictsItself) {
   sender.AddStream(trace, "user", 0, 3, 0);
   const auto refused = [this](const Message& message) {
     sender.Connected();
-    (void)sender.ReceiveControl(AsBytes(Wire(Chosen{.version = WEFT_STREAM_VERSION}) +
-                                        Wire(Welcome{.session = 1})));
+    (void)sender.ReceiveControl(
+        AsBytes(Wire(Chosen{.version = WEFT_STREAM_VERSION}) + Wire(Welcome{.session = 1})));
     return !sender.ReceiveControl(AsBytes(Wire(message))).has_value();
   };
   EXPECT_TRUE(refused(Chosen{.version = WEFT_STREAM_VERSION}));
