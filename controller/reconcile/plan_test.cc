@@ -670,6 +670,18 @@ TEST_F(Life, SaysWhichBuffersAreSmallerThanAskedFor) {
   EXPECT_EQ(buffers()->status, api::ConditionStatus::kTrue);
 }
 
+TEST_F(Life, SaysWhichFunctionsAreNotHooked) {
+  AddPod("a", "n1", true);
+  Step();
+  s_.sessions.at(0).status.conditions = {{.type = std::string(api::kConditionFunctionsHooked),
+                                          .status = api::ConditionStatus::kFalse,
+                                          .message = "f is not recorded"}};
+  EXPECT_EQ(Reasons(Step()), "HookedInPart ");
+  s_.sessions[0].status.conditions.clear();
+  EXPECT_EQ(Reasons(Step()), "");
+  EXPECT_TRUE(api::IsTrue(s_.trace.status.conditions, api::kConditionFunctionsHooked));
+}
+
 TEST_F(Life, SaysOnceWhichImagesPreloadIsReplaced) {
   AddPod("a", "n1", true);
   Step();

@@ -119,6 +119,14 @@ def shop():
     return with_shell(image)
 
 
+def sample():
+    """The example whose functions are recorded by name; it has no tracepoints."""
+    image = Image(f"localhost/weft-test/sample:{TAG}", entrypoint=["/usr/bin/sample_app"], user=UNPRIVILEGED)
+    for name in ("sample_app", "libmylib.so"):  # the program looks for the library beside itself
+        image.file(INSTALL / "share/weft/examples" / name, f"usr/bin/{name}")
+    return with_shell(image)
+
+
 def tenant():
     image = Image(f"localhost/weft-test/tenant:{TAG}", entrypoint=["/usr/bin/tenant"],
                   user=UNPRIVILEGED)
@@ -137,7 +145,7 @@ def preloading():
 
 
 IMAGES = {"weft-agent": agent, "weft-kmod": kmod, "weft-controller": controller, "weft-webhook": webhook,
-          "weft-relay": relay, "shell": shell, "shop": shop, "tenant": tenant, "preloading": preloading,
+          "weft-relay": relay, "shell": shell, "shop": shop, "sample": sample, "tenant": tenant, "preloading": preloading,
           "older-controller": older_controller}
 
 

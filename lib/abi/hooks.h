@@ -11,10 +11,12 @@
  *   stub    16 bytes of code in libweft.so that call a function for its caller. The stub's return
  *           address lies where the caller's was, and tells which call returns.
  *
- * L1  At its start, if a channel of the rules in force records functions, the library makes the
- *     areas, fills weft_hooks (an exported object, so that an agent finds it in the symbol table),
- *     and calls the agent at WEFT_HOOKS_SOCKET. It waits until the agent closes the connection, at
- *     most WEFT_HOOKS_PATIENCE_MS.
+ * L1  At its start, if there is a control file, the library makes the areas and fills weft_hooks
+ *     (an exported object, so that an agent finds it in the symbol table). If a channel of the
+ *     rules in force records functions, the areas are large, and the library calls the agent at
+ *     WEFT_HOOKS_SOCKET. It waits until the agent closes the connection, at most
+ *     WEFT_HOOKS_PATIENCE_MS. Otherwise the areas are spare ones, for a Trace that comes later
+ *     (docs/adr/0058).
  * A1  The agent writes hook, events, descriptions and thunk into unused parts of an area.
  * A2  It appends the hook to the area's table: `last` of the table, after `next` of the hook.
  * A3  With all threads stopped, it replaces the function's first bytes with a jump to the thunk;
@@ -42,6 +44,9 @@
 #define WEFT_HOOK_AREAS 2u /* beside the program, and among the libraries */
 #define WEFT_HOOK_CODE_BYTES (512u * 1024u)
 #define WEFT_HOOK_DATA_BYTES (3u * 1024u * 1024u) /* with the code, it fits below 4 MiB */
+/* A spare area: room for some 700 functions, 512 KiB in all. */
+#define WEFT_HOOK_SPARE_CODE_BYTES (64u * 1024u)
+#define WEFT_HOOK_SPARE_DATA_BYTES (448u * 1024u)
 #define WEFT_HOOK_THUNK_BYTES 128u /* of a thunk, at most; the next one begins at 16 bytes */
 #define WEFT_HOOK_JUMP_BYTES 5u
 #define WEFT_HOOK_MAX_VALUES 16u

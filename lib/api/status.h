@@ -33,6 +33,8 @@ inline constexpr std::string_view kConditionRelayAvailable = "RelayAvailable";
 inline constexpr std::string_view kConditionReceiving = "Receiving";  // the relay has events
 // False: buffers of some containers are smaller than the Trace asks for.
 inline constexpr std::string_view kConditionBuffersGranted = "BuffersGranted";
+// False: some functions that the Trace names are not hooked in some processes.
+inline constexpr std::string_view kConditionFunctionsHooked = "FunctionsHooked";
 // False: the images of some containers set LD_PRELOAD, which weft's replaces.
 inline constexpr std::string_view kConditionPreloadKept = "PreloadKept";
 // False: on some nodes, the namespace's consumer exceeded its memory limit lately.

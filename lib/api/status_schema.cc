@@ -36,7 +36,7 @@ TypePtr<Condition> ConditionSchema() {
       "Condition",
       {MakeField("type", &T::type, String({.max = 316, .check = CheckAnyText}),
                  "Type of the condition: Accepted, Ready, RelayAvailable, Receiving, Drained, "
-                 "KernelTracing, BuffersGranted, PreloadKept, ConsumerHealthy.",
+                 "KernelTracing, BuffersGranted, FunctionsHooked, PreloadKept, ConsumerHealthy.",
                  kRequired),
        MakeField("status", &T::status, Enum<ConditionStatus>(kConditionStatuses),
                  "Whether the condition holds: True, False or Unknown.", kRequired),

@@ -13,7 +13,7 @@
 #include <array>
 #include <charconv>
 #include <cstring>
-#include <optional>
+#include <utility>
 
 #include "lib/abi/control.h"
 #include "lib/abi/hooks.h"
@@ -46,6 +46,10 @@ uint64_t NumberOf(const std::vector<LoadedObject>& objects) {
     text += object.name + "\n" + std::to_string(object.begin) + " " + std::to_string(object.inode) +
             "\n";
   return weft_fnv1a64(text.data(), text.size());
+}
+
+std::string KeyOf(const HookedContainer& container) {
+  return container.pod_uid + "/" + container.control;
 }
 
 std::string Quoted(const HookRule& rule) {
@@ -82,29 +86,63 @@ HookService::~HookService() {
   thread_.join();
 }
 
-Status HookService::Start(const std::string& folder, const std::string& control) {
+Result<HookService::Container> HookService::Open(HookedContainer of) {
   struct stat st{};
-  const std::string path = folder + "/" + control;
+  const std::string path = of.folder + "/" + of.control;
   if (stat(path.c_str(), &st) != 0) return FailErrno(path);
-  control_ = "/" + control;
-  control_inode_ = st.st_ino;
-  WEFT_ASSIGN(listener_, ipc::ListenAt(folder, WEFT_HOOKS_SOCKET, 0666));
-  wake_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  if (!wake_) return FailErrno("eventfd");
-  thread_ = ThreadWithoutSignals([this] { Work(); });
-  return {};
+  std::shared_ptr<UniqueFd>& listener = wanted_listeners_[of.pod_uid];
+  if (listener == nullptr) {
+    WEFT_ASSIGN(UniqueFd made, ipc::ListenAt(of.folder, WEFT_HOOKS_SOCKET, 0666));
+    listener = std::make_shared<UniqueFd>(std::move(made));
+  }
+  return Container{.of = std::move(of), .inode = st.st_ino};
 }
 
-void HookService::SetRules(std::vector<HookRule> rules) {
+Status HookService::SetContainers(std::vector<HookedContainer> containers) {
+  Status status;
   {
     const std::lock_guard lock(mutex_);
-    if (wanted_number_ != 0 && rules == wanted_) return;
-    wanted_ = std::move(rules);
-    for (const HookRule& rule : wanted_) hooked_[Quoted(rule)];
+    std::vector<Container> wanted;
+    std::set<std::string> pods;
+    for (HookedContainer& one : containers) {
+      pods.insert(one.pod_uid);
+      const auto before = std::ranges::find_if(
+          wanted_, [&](const Container& c) { return KeyOf(c.of) == KeyOf(one); });
+      if (before != wanted_.end()) {
+        wanted.push_back(*before);
+        wanted.back().of.rules = std::move(one.rules);
+      } else if (auto opened = Open(std::move(one)); opened) {
+        wanted.push_back(std::move(*opened));
+      } else {
+        status = std::unexpected(opened.error());
+      }
+    }
+    std::erase_if(wanted_listeners_,
+                  [&](const auto& entry) { return !pods.contains(entry.first); });
+    const auto same = [](const Container& a, const Container& b) {
+      return KeyOf(a.of) == KeyOf(b.of) && a.of.rules == b.of.rules;
+    };
+    if (wanted_number_ != 0 && std::ranges::equal(wanted, wanted_, same)) return status;
+    // One cache for all containers with the same rules: many pods have the same files.
+    for (size_t i = 0; i < wanted.size(); ++i) {
+      const auto other = std::ranges::find_if(wanted.begin(), wanted.begin() + i, [&](auto& c) {
+        return c.of.rules == wanted[i].of.rules;
+      });
+      wanted[i].cache =
+          other == wanted.begin() + i ? std::make_shared<FunctionCache>() : other->cache;
+      for (const HookRule& rule : wanted[i].of.rules) hooked_[Quoted(rule)];
+    }
+    wanted_ = std::move(wanted);
     ++wanted_number_;
     settled_ = false;
   }
+  if (!thread_.joinable()) {
+    wake_.reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    if (!wake_) return FailErrno("eventfd");
+    thread_ = ThreadWithoutSignals([this] { Work(); });
+  }
   eventfd_write(wake_.get(), 1);
+  return status;
 }
 
 std::vector<std::string> HookService::TakeNotes() {
@@ -137,111 +175,214 @@ std::vector<std::string> HookService::Summary() const {
   return lines;
 }
 
+std::vector<std::string> HookService::Refusals(const std::string& trace) const {
+  const std::lock_guard lock(mutex_);
+  const std::string prefix = "Trace \"" + trace + "\": ";
+  std::set<std::string> lines;
+  for (const auto& [container, texts] : refusals_)
+    for (const std::string& text : texts)
+      if (text.starts_with(prefix)) lines.insert(text.substr(prefix.size()));
+  for (const Container& container : wanted_) {
+    if (std::ranges::none_of(container.of.rules,
+                             [&](const HookRule& rule) { return rule.trace == trace; }))
+      continue;
+    for (const auto& [pid, failure] : failures_)
+      if (failure.container == KeyOf(container.of))
+        lines.insert("a process of " + container.of.name + ": " + failure.why);
+    for (const HookRule& rule : container.of.rules)
+      if (const auto of = hooked_.find(Quoted(rule)); rule.trace == trace && of->second.empty())
+        lines.insert(Quoted(rule).substr(prefix.size()) + " was found in no process" + Hint(rule));
+  }
+  return {lines.begin(), lines.end()};
+}
+
 // --- the thread --------------------------------------------------------------------------------
 
 void HookService::Work() {
-  for (bool first = true;; first = false) {
-    pollfd waits[] = {{listener_.get(), POLLIN, 0}, {wake_.get(), POLLIN, 0}};
-    if (!first) (void)poll(waits, 2, static_cast<int>(kLookInterval.count()));
-    eventfd_t ignored = 0;
-    (void)eventfd_read(wake_.get(), &ignored);
-    bool changed = false;
-    std::vector<HookRule> before;
+  for (;;) {
+    const bool changed = TakeOrders();
     {
       const std::lock_guard lock(mutex_);
       if (ends_) return;
-      changed = number_ != wanted_number_;
-      if (changed) {
-        before = std::exchange(rules_, wanted_);
-        number_ = wanted_number_;
-        cache_.Clear();
-      }
     }
     TakeCalls();
-    if (changed || !rules_.empty()) Look(changed);
-    if (!changed) continue;
-    if (rules_.empty()) NoteUnknown(before);
-    const std::lock_guard lock(mutex_);
-    if (number_ == wanted_number_) settled_ = true;
+    if (changed || HasRules()) Look();
+    if (changed) {
+      const std::lock_guard lock(mutex_);
+      if (number_ == wanted_number_) settled_ = true;
+      ++news_;
+    }
+    Wait();
   }
+}
+
+void HookService::Wait() {
+  std::vector<pollfd> waits{{wake_.get(), POLLIN, 0}};
+  for (const auto& [pod, listener] : listeners_) waits.push_back({listener->get(), POLLIN, 0});
+  (void)poll(waits.data(), waits.size(), static_cast<int>(kLookInterval.count()));
+  eventfd_t ignored = 0;
+  (void)eventfd_read(wake_.get(), &ignored);
+}
+
+// True: there were new ones.
+bool HookService::TakeOrders() {
+  std::vector<HookRule> gone;
+  {
+    const std::lock_guard lock(mutex_);
+    if (number_ == wanted_number_) return false;
+    number_ = wanted_number_;
+    changed_.clear();
+    std::map<std::string, const Container*> before;
+    for (const Container& container : containers_) before[KeyOf(container.of)] = &container;
+    for (const Container& container : wanted_) {
+      const auto old = before.find(KeyOf(container.of));
+      if (old != before.end() && old->second->of.rules == container.of.rules) continue;
+      changed_.insert(KeyOf(container.of));
+      refusals_.erase(KeyOf(container.of));
+      if (old != before.end() && container.of.rules.empty()) gone = old->second->of.rules;
+    }
+    std::erase_if(refusals_, [&](const auto& entry) {
+      return std::ranges::none_of(wanted_,
+                                  [&](const Container& c) { return KeyOf(c.of) == entry.first; });
+    });
+    containers_ = wanted_;
+    listeners_ = wanted_listeners_;
+  }
+  // In a cluster, Refusals tells it.
+  if (!pod_of_) NoteUnknown(gone);
+  return true;
+}
+
+bool HookService::HasRules() const {
+  return std::ranges::any_of(containers_, [](const Container& c) { return !c.of.rules.empty(); });
 }
 
 void HookService::TakeCalls() {
-  for (;;) {
-    const UniqueFd call(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!call) return;
-    ucred who{};
-    socklen_t size = sizeof(who);
-    if (getsockopt(call.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || who.pid <= 0) continue;
-    Seen& seen = seen_[who.pid];
-    seen.is_member = true;
-    seen.objects = 0;
-    if (!rules_.empty()) LookAt(who.pid, seen, false);
-  }
+  for (const auto& [pod, listener] : listeners_)
+    for (size_t i = 0; i < kCallsAtOnce; ++i) {
+      const UniqueFd call(accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+      if (!call) break;
+      ucred who{};
+      socklen_t size = sizeof(who);
+      if (getsockopt(call.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || who.pid <= 0)
+        continue;
+      Seen& seen = seen_[who.pid];
+      seen.is_member = true;
+      seen.objects = 0;
+      LookAt(who.pid, seen);
+    }
 }
 
-void HookService::Look(bool all) {
+void HookService::Look() {
   const std::vector<int32_t> alive = AllProcesses();
   std::erase_if(seen_, [&](const auto& entry) {
     return std::ranges::find(alive, entry.first) == alive.end();
   });
+  {
+    const std::lock_guard lock(mutex_);
+    const size_t gone =
+        std::erase_if(failures_, [&](const auto& entry) { return !seen_.contains(entry.first); });
+    if (gone != 0) ++news_;
+  }
   for (const int32_t pid : alive) {
     if (pid == getpid()) continue;
     Seen& seen = seen_[pid];
-    if (all || seen.is_member || seen.looks < kLooksAtNew) LookAt(pid, seen, all);
+    if (!changed_.empty() || seen.is_member || seen.looks < kLooksAtNew) LookAt(pid, seen);
     ++seen.looks;
+    // A process that starts waits for its hooks.
+    TakeCalls();
   }
+  changed_.clear();
 }
 
-bool HookService::IsMember(const std::vector<MappedRange>& ranges) const {
-  return std::ranges::any_of(ranges, [this](const MappedRange& range) {
-    return range.inode == control_inode_ && range.path.ends_with(control_);
-  });
+bool HookService::MayBeMember(int32_t pid) const {
+  if (!pod_of_) return true;
+  const auto pod = pod_of_(pid);
+  return pod && listeners_.contains(*pod);
 }
 
-void HookService::LookAt(int32_t pid, Seen& seen, bool all) {
+// nullptr: it is in none of them.
+const HookService::Container* HookService::ContainerOf(
+    int32_t pid, const std::vector<MappedRange>& ranges) const {
+  const std::string pod = pod_of_ ? pod_of_(pid).value_or("") : "";
+  for (const Container& container : containers_) {
+    if (container.of.pod_uid != pod) continue;
+    const std::string name = "/" + container.of.control;
+    if (std::ranges::any_of(ranges, [&](const MappedRange& range) {
+          return range.inode == container.inode && range.path.ends_with(name);
+        }))
+      return &container;
+  }
+  return nullptr;
+}
+
+void HookService::LookAt(int32_t pid, Seen& seen) {
+  const bool was_member = std::exchange(seen.is_member, false);
+  if (!MayBeMember(pid)) return;
   const auto ranges = ReadRanges(pid);
-  if (!ranges || !IsMember(*ranges)) {
-    seen.is_member = false;
-    return;
-  }
+  const Container* container = ranges ? ContainerOf(pid, *ranges) : nullptr;
+  if (container == nullptr) return;
   const uint64_t objects = NumberOf(ObjectsOf(*ranges));
-  const bool changed = !seen.is_member || seen.objects != objects;
+  const bool changed = !was_member || seen.objects != objects;
   seen.is_member = true;
   seen.objects = objects;
-  if (all || changed) Hook(pid);
+  const bool is_told = changed_.contains(KeyOf(container->of));
+  if ((is_told || (changed && !container->of.rules.empty())) && !Hook(pid, *container))
+    seen.objects = 0;
 }
 
-void HookService::Hook(int32_t pid) {
+// Returns false if it is to be tried again.
+bool HookService::Hook(int32_t pid, const Container& container) {
   HookReport report;
-  const Status status = HookProcess(pid, rules_, cache_, report);
-  Record(pid, status, report);
+  const Status status = HookProcess(pid, container.of.rules, *container.cache, report);
+  if (!status) {
+    // Without memory it has ended.
+    const auto ranges = ReadRanges(pid);
+    if (!ranges || ranges->empty()) return true;
+  }
+  Record(pid, container, status, report);
+  return status || status.error().code != ErrorCode::kTimeout;
 }
 
-void HookService::Record(int32_t pid, const Status& status, const HookReport& report) {
+// Under the lock. True: it is another one than before.
+bool HookService::SetFailure(int32_t pid, Failure failure) {
+  const auto before = failures_.find(pid);
+  if (failure.why.empty() && before == failures_.end()) return false;
+  if (before != failures_.end() && before->second == failure) return false;
+  ++news_;
+  if (failure.why.empty())
+    failures_.erase(before);
+  else
+    failures_.insert_or_assign(pid, std::move(failure));
+  return true;
+}
+
+void HookService::Record(int32_t pid, const Container& container, const Status& status,
+                         const HookReport& report) {
   const std::lock_guard lock(mutex_);
-  if (!status && !rules_.empty())
-    Note("process " + std::to_string(pid) +
-         ": its functions are not recorded: " + status.error().message);
-  if (number_ != wanted_number_) return;
+  const std::vector<HookRule>& rules = container.of.rules;
+  const std::string why = status || rules.empty() ? "" : status.error().message;
+  const bool is_news = SetFailure(pid, {.container = KeyOf(container.of), .why = why});
+  if (is_news && !why.empty() && !pod_of_)
+    Note(container, "process " + std::to_string(pid) + ": its functions are not recorded: " + why);
   if (status)
     for (const auto& [place, source] : report.hooked) {
       const auto& [rule, object, function] = place;
-      hooked_[Quoted(rules_[rule])].insert_or_assign({function, object}, source);
+      hooked_[Quoted(rules[rule])].insert_or_assign({function, object}, source);
     }
   for (const auto& [object, why] : report.untyped)
-    Note("types of functions of " + object + " are not known: " + why);
+    Note(container, "types of functions of " + object + " are not known: " + why);
   for (const auto& [rule, names] : report.near) {
-    NearNames& near = near_names_[Quoted(rules_[rule])];
+    NearNames& near = near_names_[Quoted(rules[rule])];
     near.Offer(names.best());
   }
   for (const std::string& object : report.objects)
     if (objects_.size() < kMaxObjectNames) objects_.insert(object);
-  for (const HookRule& rule : rules_) hints_[Quoted(rule)] = Hint(rule);
+  for (const HookRule& rule : rules) hints_[Quoted(rule)] = Hint(rule);
   // One line for each reason.
   std::map<std::array<std::string, 4>, std::vector<std::string>> reasons;
   for (const RefusedFunction& refused : report.refused)
-    reasons[{rules_[refused.rule].trace, refused.exit_only ? "the exit of " : "", refused.object,
+    reasons[{rules[refused.rule].trace, refused.exit_only ? "the exit of " : "", refused.object,
              refused.why}]
         .push_back(refused.function);
   for (const auto& [reason, functions] : reasons) {
@@ -254,7 +395,7 @@ void HookService::Record(int32_t pid, const Status& status, const HookReport& re
     std::string line = "Trace \"" + trace + "\": ";
     line.append(moment).append(what).append(what.empty() ? "" : " of ").append(object);
     line.append(functions.size() == 1 ? " is" : " are").append(" not recorded: ").append(why);
-    Note(line);
+    Note(container, line);
   }
 }
 
@@ -278,17 +419,21 @@ std::string HookService::Hint(const HookRule& rule) const {
   return "; there is no such function" + DidYouMean(near->second.best());
 }
 
-void HookService::Note(const std::string& text) {
+// Under the lock.
+void HookService::Note(const Container& container, const std::string& text) {
   if (noted_.size() < kMaxNotes && noted_.insert(text).second) notes_.push_back(text);
+  std::set<std::string>& refusals = refusals_[KeyOf(container.of)];
+  if (refusals.size() < kMaxNotes && refusals.insert(text).second) ++news_;
 }
 
 void HookService::NoteUnknown(const std::vector<HookRule>& rules) {
   const std::lock_guard lock(mutex_);
   for (const HookRule& rule : rules)
     if (hooked_[Quoted(rule)].empty())
-      Note(Quoted(rule) + ": no function that it means was hooked in any process" +
-           (hints_[Quoted(rule)].empty() ? "; see nm -C or nm -D for the names in a file"
-                                         : hints_[Quoted(rule)]));
+      Note(containers_.front(),
+           Quoted(rule) + ": no function that it means was hooked in any process" +
+               (hints_[Quoted(rule)].empty() ? "; see nm -C or nm -D for the names in a file"
+                                             : hints_[Quoted(rule)]));
 }
 
 }  // namespace weft::hooks

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps the processes of one container hooked as the rules say: a thread of its own, since reading
-// symbol tables and stopping processes takes milliseconds.
+// Keeps the processes of some containers hooked as their rules say: a thread of its own, since
+// reading symbol tables and stopping processes takes milliseconds. In local mode there is one
+// container; in a cluster there is a service for each namespace, so that files of one tenant that
+// take long to read stop no other tenant's hooks.
 //
 // A process is hooked
 //   at its start        it calls hooks.sock and waits (lib/abi/hooks.h, L1)
@@ -9,14 +11,20 @@
 //   when rules change   all processes that map the container's control file
 // A fork child has its parent's hooks already.
 //
+// A process belongs to a container if it maps the container's control file and, in a cluster, if
+// its cgroup is that of the container's pod.
+//
 // The agent's thread calls; the methods do not wait for the work.
 #ifndef WEFT_NODE_AGENT_HOOKS_HOOK_SERVICE_H_
 #define WEFT_NODE_AGENT_HOOKS_HOOK_SERVICE_H_
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <thread>
@@ -29,58 +37,97 @@
 
 namespace weft::hooks {
 
+// A container whose processes are hooked.
+struct HookedContainer {
+  std::string name;     // for people: "POD/CONTAINER"; "" in local mode
+  std::string pod_uid;  // "" in local mode
+  std::string folder;   // where its processes look for weft
+  std::string control;  // name of the control file in it
+  std::vector<HookRule> rules;
+};
+
 class HookService {
  public:
-  HookService() = default;
+  // Returns the uid of the pod of a process; none: it is in no pod.
+  using PodOf = std::function<std::optional<std::string>(int32_t pid)>;
+
+  // Local mode: `pod_of` is empty.
+  explicit HookService(PodOf pod_of = nullptr) : pod_of_(std::move(pod_of)) {}
   HookService(const HookService&) = delete;
   HookService& operator=(const HookService&) = delete;
   // Ends the thread; processes stay as they are.
   ~HookService();
 
-  // Begins. `folder`: where processes look for weft; `control`: name of the control file in it.
-  Status Start(const std::string& folder, const std::string& control);
-  [[nodiscard]] bool has_started() const { return thread_.joinable(); }
-  // From now on these rules hold. With none, all hooks are taken off.
-  void SetRules(std::vector<HookRule> rules);
+  // From now on these containers have these rules. Hooks of a container without rules are taken
+  // off. Processes of containers that are left out stay as they are. Returns why the last of them
+  // could not be served, if one could not.
+  Status SetContainers(std::vector<HookedContainer> containers);
   // Do all processes that are there have what the last rules say?
   [[nodiscard]] bool is_settled() const { return settled_.load(); }
+  // A number that grows whenever there is something new to tell.
+  [[nodiscard]] uint64_t news() const { return news_.load(); }
 
   // Returns lines for people that are new: what is refused, with the reason.
   std::vector<std::string> TakeNotes();
   // Returns a line for each rule that held: what it has hooked so far.
   [[nodiscard]] std::vector<std::string> Summary() const;
+  // Returns what is not recorded of the rules of a Trace that hold now, with the reasons.
+  [[nodiscard]] std::vector<std::string> Refusals(const std::string& trace) const;
 
  private:
+  // A container, and what the thread knows of it.
+  struct Container {
+    HookedContainer of;
+    uint64_t inode = 0;  // of the control file
+    std::shared_ptr<FunctionCache> cache;
+  };
+  // Why a process has no hooks.
+  struct Failure {
+    std::string container, why;
+    bool operator==(const Failure&) const = default;
+  };
+  using Listeners = std::map<std::string, std::shared_ptr<UniqueFd>>;  // by pod
   struct Seen {
     int looks = 0;
     bool is_member = false;
     uint64_t objects = 0;  // a number that changes with them
   };
 
+  Result<Container> Open(HookedContainer of);
   void Work();
+  void Wait();
+  bool TakeOrders();
   void TakeCalls();
-  void Look(bool all);
-  void LookAt(int32_t pid, Seen& seen, bool all);
-  void Hook(int32_t pid);
-  void Record(int32_t pid, const Status& status, const HookReport& report);
-  void Note(const std::string& text);
+  void Look();
+  void LookAt(int32_t pid, Seen& seen);
+  bool Hook(int32_t pid, const Container& container);
+  void Record(int32_t pid, const Container& container, const Status& status,
+              const HookReport& report);
+  bool SetFailure(int32_t pid, Failure failure);
+  void Note(const Container& container, const std::string& text);
   void NoteUnknown(const std::vector<HookRule>& rules);
   [[nodiscard]] std::string Hint(const HookRule& rule) const;
-  [[nodiscard]] bool IsMember(const std::vector<MappedRange>& ranges) const;
+  [[nodiscard]] const Container* ContainerOf(int32_t pid,
+                                             const std::vector<MappedRange>& ranges) const;
+  [[nodiscard]] bool MayBeMember(int32_t pid) const;
+  [[nodiscard]] bool HasRules() const;
 
-  UniqueFd listener_;
+  const PodOf pod_of_;
   UniqueFd wake_;
-  std::string control_;  // with a slash before it
-  uint64_t control_inode_ = 0;
   std::thread thread_;
   std::atomic<bool> settled_{true};
+  std::atomic<uint64_t> news_{0};
 
   mutable std::mutex mutex_;  // of the next members
   bool ends_ = false;
-  std::vector<HookRule> wanted_;
+  std::vector<Container> wanted_;
+  Listeners wanted_listeners_;
   uint64_t wanted_number_ = 0;
   std::vector<std::string> notes_;
   std::set<std::string> noted_;
+  // By container: what is refused, since its rules changed.
+  std::map<std::string, std::set<std::string>> refusals_;
+  std::map<int32_t, Failure> failures_;  // by process
   // By the text of the rule: functions and their objects.
   std::map<std::string, std::map<std::pair<std::string, std::string>, TypeSource>> hooked_;
   std::map<std::string, std::string> hints_;     // likewise: what may be meant instead
@@ -88,9 +135,10 @@ class HookService {
   std::set<std::string> objects_;                // that processes have
 
   // The thread's own.
-  std::vector<HookRule> rules_;
+  std::vector<Container> containers_;
+  std::set<std::string> changed_;  // names of containers whose rules changed since the last look
+  Listeners listeners_;
   uint64_t number_ = 0;
-  FunctionCache cache_;
   std::map<int32_t, Seen> seen_;
 };
 

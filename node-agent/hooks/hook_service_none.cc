@@ -7,12 +7,12 @@ namespace weft::hooks {
 
 HookService::~HookService() = default;
 
-Status HookService::Start(const std::string& /*folder*/, const std::string& /*control*/) {
+Status HookService::SetContainers(std::vector<HookedContainer> /*containers*/) {
   return Fail(ErrorCode::kUnsupported, "functions are hooked on x86-64 only");
 }
 
-void HookService::SetRules(std::vector<HookRule> /*rules*/) {}
 std::vector<std::string> HookService::TakeNotes() { return {}; }
 std::vector<std::string> HookService::Summary() const { return {}; }
+std::vector<std::string> HookService::Refusals(const std::string& /*trace*/) const { return {}; }
 
 }  // namespace weft::hooks

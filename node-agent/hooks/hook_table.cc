@@ -40,9 +40,10 @@ bool IsWithin(uint64_t address, uint64_t bytes, uint64_t begin, uint64_t size) {
 }
 
 bool IsSound(const weft_hook_area& place) {
-  return place.code != 0 && place.code_bytes == WEFT_HOOK_CODE_BYTES &&
-         place.data_bytes == WEFT_HOOK_DATA_BYTES && place.code % 4096 == 0 &&
-         place.data % 4096 == 0 && place.code < INT64_MAX / 2 && place.data < INT64_MAX / 2;
+  return place.code != 0 && place.code_bytes <= WEFT_HOOK_CODE_BYTES &&
+         place.data_bytes <= WEFT_HOOK_DATA_BYTES && place.data_bytes >= sizeof(weft_hook_table) &&
+         place.code % 4096 == 0 && place.data % 4096 == 0 && place.code < INT64_MAX / 2 &&
+         place.data < INT64_MAX / 2;
 }
 
 uint64_t& EventOf(weft_hook& hook, Moment moment) {
@@ -91,8 +92,8 @@ Result<HookTable> HookTable::Open(const ProcessMemory& memory,
     return Fail(ErrorCode::kNotFound, "its libweft.so cannot be read");
   if (hooks.magic != WEFT_HOOKS_MAGIC)
     return Fail(ErrorCode::kNotFound,
-                "it was started before a Trace recorded functions, or under a seccomp filter: "
-                "restart it while the Trace is recorded");
+                "its libweft.so makes no system calls: its seccomp filter ends processes that "
+                "make the calls of libweft.so, or it runs on valgrind");
   if (hooks.version != WEFT_HOOKS_VERSION)
     return Fail(ErrorCode::kNotFound, "its libweft.so is of another version: restart it");
   HookTable table(memory, hooks.enter);

@@ -49,6 +49,8 @@ inline constexpr int kMaxTypeDepth = 64;                    // typedefs of typed
 inline constexpr size_t kMaxFieldNameBytes = 128;
 inline constexpr size_t kMaxNoteBytes = size_t{64} << 10;  // a build-id has 20 bytes
 inline constexpr size_t kMaxTypedFiles = 64;               // that are remembered
+// Processes of one pod that are taken one after the other when they call at their start.
+inline constexpr size_t kCallsAtOnce = 16;
 // Lines for people about functions that are not recorded.
 inline constexpr size_t kMaxNotes = 48;
 

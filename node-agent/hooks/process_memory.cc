@@ -11,6 +11,7 @@
 #include <charconv>
 #include <cstdio>
 
+#include "lib/base/open_in_root.h"
 #include "node-agent/hooks/limits.h"
 
 namespace weft::hooks {
@@ -135,8 +136,9 @@ Result<UniqueFd> ProcessMemory::OpenObject(const LoadedObject& object) const {
                 static_cast<unsigned long long>(object.first.end));
   // The link leads to the file itself, but only privileged processes may follow it.
   UniqueFd fd(open(Proc(pid_, name.data()).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd)
-    fd.reset(open(Proc(pid_, "root" + object.path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) {
+    if (auto opened = OpenInRoot(Proc(pid_, "root"), object.path)) fd = std::move(*opened);
+  }
   struct stat status{};
   if (!fd || fstat(fd.get(), &status) != 0) return FailErrno(object.path);
   if (!S_ISREG(status.st_mode) || status.st_ino != object.inode)

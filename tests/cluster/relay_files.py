@@ -100,7 +100,7 @@ def numbers_in(folder):
 def events_in(folder):
     """Event name -> how many babeltrace2 reads below a folder."""
     counts = {}
-    pattern = re.compile(r"\b((?:shop|tenant):\w+):")
+    pattern = re.compile(r"\b((?:shop|tenant|function):\w+):")
     for line in lines_in(folder):
         name = pattern.search(line).group(1)
         counts[name] = counts.get(name, 0) + 1

@@ -21,7 +21,6 @@
 #include "ust-injector/preload/rules.h"
 #include "ust-injector/preload/seccomp.h"
 
-#define WEFT_AREA_BYTES (WEFT_HOOK_CODE_BYTES + WEFT_HOOK_DATA_BYTES)
 // The program's area lies below the program, because its heap grows above it. It is tried at
 // distances that double; thunks reach 2 GiB.
 #define WEFT_AREA_GAP (1ull << 20)
@@ -64,31 +63,32 @@ struct call {
   struct texts texts;                        // likewise
 };
 
-// WEFT_HOOK_STUBS calls; NULL in a process without functions to record. Pages that no call uses
-// take no memory.
+// WEFT_HOOK_STUBS calls; NULL before the first one. Pages that no call uses take no memory.
 static struct call* calls;
 
 // --- start ---------------------------------------------------------------------------------------
 
-static void set_area(uint32_t number, long map) {
-  const uint64_t code = (uint64_t)map;
-  if (weft_syscall(__NR_mprotect, code + WEFT_HOOK_CODE_BYTES, WEFT_HOOK_DATA_BYTES,
-                   3 /* read, write */) != 0) {
-    weft_syscall(__NR_munmap, map, WEFT_AREA_BYTES);
-    return;
-  }
-  weft_hooks.areas[number] = (struct weft_hook_area){.code = code,
-                                                     .code_bytes = WEFT_HOOK_CODE_BYTES,
-                                                     .data = code + WEFT_HOOK_CODE_BYTES,
-                                                     .data_bytes = WEFT_HOOK_DATA_BYTES};
+static uint64_t bytes_of(const struct weft_hook_area* area) {
+  return area->code_bytes + area->data_bytes;
 }
 
-static long map_area(uint64_t where) {
+// `size`: an area without addresses.
+static void set_area(uint32_t number, struct weft_hook_area size, long map) {
+  size.code = (uint64_t)map;
+  size.data = size.code + size.code_bytes;
+  if (weft_syscall(__NR_mprotect, size.data, size.data_bytes, 3 /* read, write */) != 0) {
+    weft_syscall(__NR_munmap, map, bytes_of(&size));
+    return;
+  }
+  weft_hooks.areas[number] = size;
+}
+
+static long map_area(uint64_t where, uint64_t bytes) {
   const int fixed = where != 0 ? MAP_FIXED_NOREPLACE : 0;
-  const long map = weft_syscall(__NR_mmap, where, WEFT_AREA_BYTES, 5 /* read, execute */,
+  const long map = weft_syscall(__NR_mmap, where, bytes, 5 /* read, execute */,
                                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | fixed, -1, 0);
   if (weft_failed(map) || where == 0 || (uint64_t)map == where) return map;
-  weft_syscall(__NR_munmap, map, WEFT_AREA_BYTES);  // Linux before 4.17 takes it for a hint
+  weft_syscall(__NR_munmap, map, bytes);  // Linux before 4.17 takes it for a hint
   return -1;
 }
 
@@ -105,44 +105,32 @@ static uint64_t program_begin(void) {
   return lowest == ~0ull ? 0 : (bias + lowest) & ~4095ull;
 }
 
-static void make_areas(void) {
+static void make_areas(bool are_spare) {
+  const struct weft_hook_area size = {
+      .code_bytes = are_spare ? WEFT_HOOK_SPARE_CODE_BYTES : WEFT_HOOK_CODE_BYTES,
+      .data_bytes = are_spare ? WEFT_HOOK_SPARE_DATA_BYTES : WEFT_HOOK_DATA_BYTES};
+  const uint64_t bytes = bytes_of(&size);
   const uint64_t program = program_begin();
   for (uint64_t gap = WEFT_AREA_GAP; gap <= WEFT_AREA_FARTHEST && program != 0; gap *= 2) {
     // A program that is not position-independent begins at 4 MiB: there is no room for the gap.
-    const uint64_t wanted = program > WEFT_AREA_BYTES + gap + WEFT_LOWEST_ADDRESS
-                                ? program - WEFT_AREA_BYTES - gap
-                                : WEFT_LOWEST_ADDRESS;
-    if (wanted + WEFT_AREA_BYTES > program) break;
-    const long map = map_area(wanted);
+    const uint64_t wanted =
+        program > bytes + gap + WEFT_LOWEST_ADDRESS ? program - bytes - gap : WEFT_LOWEST_ADDRESS;
+    if (wanted + bytes > program) break;
+    const long map = map_area(wanted, bytes);
     if (weft_failed(map)) continue;
-    set_area(0, map);
+    set_area(0, size, map);
     break;
   }
-  const long map = map_area(0);
-  if (!weft_failed(map)) set_area(1, map);
+  const long map = map_area(0, bytes);
+  if (!weft_failed(map)) set_area(1, size, map);
 }
 
-static bool make_calls(void) {
-  const long map =
-      weft_syscall(__NR_mmap, 0, WEFT_HOOK_STUBS * sizeof(struct call), 3 /* read, write */,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (!weft_failed(map)) calls = (struct call*)map;
-  return calls != NULL;
-}
-
-// Waits until the agent closes the connection. Signals may come; the time is that of the clock.
+// Waits until the agent closes the connection. Signals may come: the kernel leaves in `left` how
+// much of the time remains.
 static void wait_for_agent(long s) {
-  int64_t now[2] = {0, 0};
-  weft_syscall(__NR_clock_gettime, 1 /* CLOCK_MONOTONIC */, now);
-  const int64_t end = now[0] * 1000 + now[1] / 1000000 + WEFT_HOOKS_PATIENCE_MS;
-  for (;;) {
-    weft_syscall(__NR_clock_gettime, 1, now);
-    const int64_t left = end - (now[0] * 1000 + now[1] / 1000000);
-    struct pollfd p = {.fd = (int)s, .events = POLLIN};
-    const int64_t timeout[2] = {left / 1000, left % 1000 * 1000000};
-    if (left <= 0) return;
-    const long n = weft_syscall(__NR_ppoll, &p, 1, timeout, 0, 0);
-    if (n > 0 || (n < 0 && n != -EINTR)) return;
+  struct pollfd p = {.fd = (int)s, .events = POLLIN};
+  int64_t left[2] = {WEFT_HOOKS_PATIENCE_MS / 1000, WEFT_HOOKS_PATIENCE_MS % 1000 * 1000000};
+  while (weft_optional(WEFT_CALL_PPOLL, __NR_ppoll, &p, 1, left, 0, 0) == -EINTR) {
   }
 }
 
@@ -158,19 +146,19 @@ static void call_agent(void) {
   weft_syscall(__NR_close, s);
 }
 
-// Under a filter that was there at exec nothing is done: ld.so makes none of these calls.
+// Under a filter that was there at exec, the areas are made without a trial: mmap and mprotect are
+// calls that ld.so has just made itself, and no page is ever writable and executable. The trial
+// comes before the agent is called. Agents hook only processes that map their control file.
 void weft_hooks_start(void) {
-  if (weft_process.filter != WEFT_FILTER_NONE || weft_process.on_valgrind || weft_silent ||
-      !weft_rules_have_flag(WEFT_CHANNEL_FUNCTIONS) || !make_calls()) {
-    return;
-  }
-  weft_clock_start();
-  make_areas();
+  if (weft_process.on_valgrind || weft_silent || weft_process.own_control) return;
+  const bool are_wanted = weft_rules_have_flag(WEFT_CHANNEL_FUNCTIONS);
+  if (are_wanted && !weft_seccomp_may_call()) return;
+  make_areas(!are_wanted);
   weft_hooks.version = WEFT_HOOKS_VERSION;
   weft_hooks.enter = (uint64_t)(uintptr_t)&weft_hook_entry;
   // release: an agent that sees the magic number sees all
   __atomic_store_n(&weft_hooks.magic, WEFT_HOOKS_MAGIC, __ATOMIC_RELEASE);
-  call_agent();
+  if (are_wanted) call_agent();
 }
 
 // --- calls whose exit is recorded ----------------------------------------------------------------
@@ -270,7 +258,27 @@ static void collect(void) {
   if (freed < WEFT_COLLECT_FEW) __atomic_store_n(&to_pass, WEFT_COLLECT_PAUSE, __ATOMIC_RELAXED);
 }
 
+// Makes the memory of all calls, at the first one: an agent may hook functions at any time. Under a
+// filter that was there at exec it is no new call: ld.so and libc make it, too.
+static bool make_calls(void) {
+  const size_t bytes = WEFT_HOOK_STUBS * sizeof(struct call);
+  struct call* none = NULL;
+  // acquire: the clock, which was learned before
+  if (__atomic_load_n(&calls, __ATOMIC_ACQUIRE) != NULL) return true;
+  weft_clock_start();
+  const long map = weft_syscall(__NR_mmap, 0, bytes, 3 /* read, write */,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (weft_failed(map)) return false;
+  // release: as above. Another thread may have been sooner
+  if (!__atomic_compare_exchange_n(&calls, &none, (struct call*)map, false, __ATOMIC_RELEASE,
+                                   __ATOMIC_RELAXED)) {
+    weft_syscall(__NR_munmap, map, bytes);
+  }
+  return true;
+}
+
 static uint32_t take_new(void) {
+  if (!make_calls()) return 0;
   // relaxed: each thread gets another number
   while (__atomic_load_n(&used, __ATOMIC_RELAXED) < WEFT_HOOK_STUBS) {
     const uint32_t number = __atomic_fetch_add(&used, 1, __ATOMIC_RELAXED);

@@ -60,6 +60,8 @@ const struct weft_system_call weft_optional_calls[WEFT_CALLS] = {
     [WEFT_CALL_OPEN_POOL] = {__NR_openat, {(uint64_t)AT_FDCWD, 0, WEFT_POOL_FLAGS}},
     [WEFT_CALL_FIONREAD] = {__NR_ioctl, {WEFT_SOME_FD, WEFT_FIONREAD, 0}},
     [WEFT_CALL_OPEN_NAMES] = {__NR_openat, {(uint64_t)AT_FDCWD, 0, WEFT_NAMES_FLAGS}},
+    // NULL for one descriptor: EFAULT
+    [WEFT_CALL_PPOLL] = {__NR_ppoll, {0, 1, 0, 0, 0}},
     [WEFT_CALL_WRITE] = {__NR_write, {WEFT_SOME_FD, 0, sizeof(struct weft_doorbell)}},
 };
 

@@ -19,9 +19,9 @@
 #include "ust-injector/preload/peek.h"
 #include "ust-injector/preload/process.h"
 
-// Calls that only some contexts, the state dump, the memory pool, names of ring sets and a wait for
-// the atomic slot need: where a filter kills for one of them, only that one is not made any more,
-// and the rest goes on.
+// Calls that only some contexts, the state dump, the memory pool, names of ring sets, a wait for
+// the atomic slot and hooks need: where a filter kills for one of them, only that one is not made
+// any more, and the rest goes on.
 enum weft_call {
   WEFT_CALL_OPENAT,
   WEFT_CALL_READ,
@@ -37,6 +37,7 @@ enum weft_call {
   WEFT_CALL_FIONREAD,
   WEFT_CALL_OPEN_NAMES,  // doorbell.c
   WEFT_CALL_WRITE,
+  WEFT_CALL_PPOLL,  // hooks.c
   WEFT_CALLS,
 };
 

@@ -20,7 +20,8 @@ Node::Node(Agent& agent, kube::Client& client, std::string name, std::string kub
             [this](std::string text) { Note(std::move(text)); }),
       kernel_(agent, pods_, std::move(kernel), std::move(host),
               [this](std::string text) { Note(std::move(text)); }),
-      probes_(agent, pods_, kernel_.support()) {}
+      probes_(agent, pods_, kernel_.support()),
+      hooks_(agent, pods_, [this](std::string text) { Note(std::move(text)); }) {}
 
 // An agent that follows goes on from the counts that the consumers told last.
 Node::~Node() {
@@ -55,6 +56,7 @@ Status Node::Restore() {
   WEFT_TRY(parts.consumers.TakeFromDisk(namespaces));
   parts.sessions.RenewWithoutJournal(
       [&](const std::string& consumer) { return parts.consumers.Find(consumer) != nullptr; });
+  hooks_.Restored();
   parts.finder.SetMembership([this](int32_t pid) { return pods_.ContainerOf(pid); });
   auto feed =
       Feed::Start(client_, name_, agent_.loop(), [this](News&& news) { Hear(std::move(news)); });
@@ -166,7 +168,8 @@ void Node::Tick(int64_t now_ns) {
     reports_.metrics().SetKernel(state.is_ready, state.reason);
   }
   const bool probes_due = probes_.Poll(now_ns);
-  if (kernel.is_due || probes_due) settled_ = false;
+  const bool hooks_due = hooks_.Poll();
+  if (kernel.is_due || probes_due || hooks_due) settled_ = false;
   Settle(now_ns);
 }
 
@@ -181,6 +184,7 @@ void Node::Settle(int64_t now_ns) {
   if (!settled_) {
     settled_ = true;
     for (const auto& [uid, session] : sessions.all()) SettleSession(uid, *session);
+    hooks_.Settle();
     pods_.ForgetUnused();
     ForgetSessions();
   }

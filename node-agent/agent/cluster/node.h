@@ -19,7 +19,7 @@
 //   1. Before pods and TraceSessions were listed once, nothing is begun or ended.
 //   2. A session is removed only when its TraceSession is gone and its channels are drained.
 //   3. What is reported of a session never falls (status_reports.h).
-// The parts: pod_table.h (pods), kernel_part.h, probe_part.h (weft.ko), status_reports.h. All runs
+// The parts: pod_table.h (pods), kernel_part.h, probe_part.h (weft.ko), hook_part.h, status_reports.h. All runs
 // in the agent's loop, but for the watches and the writing of statuses.
 #ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_NODE_H_
 #define WEFT_NODE_AGENT_AGENT_CLUSTER_NODE_H_
@@ -33,6 +33,7 @@
 
 #include "node-agent/agent/cluster/consumer_deaths.h"
 #include "node-agent/agent/cluster/feed.h"
+#include "node-agent/agent/cluster/hook_part.h"
 #include "node-agent/agent/cluster/kernel_part.h"
 #include "node-agent/agent/cluster/pod_table.h"
 #include "node-agent/agent/cluster/probe_part.h"
@@ -97,6 +98,7 @@ class Node final : public AgentListener {
   PodTable pods_;
   KernelPart kernel_;
   ProbePart probes_;
+  HookPart hooks_;
   std::map<std::string, api::TraceSession> impossible_;  // orders that cannot be followed, by uid
   std::map<std::string, std::string> why_impossible_;    // by uid
   ConsumerDeaths deaths_;

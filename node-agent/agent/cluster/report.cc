@@ -129,7 +129,7 @@ bool IsTraced(const Session& session, const std::string& pod_uid) {
   const auto is_on = [&](const SessionChannel& c) {
     return !of_pod(c) || (c.phase == ChannelPhase::kOn && c.ready);
   };
-  return std::ranges::any_of(session.channels, of_pod) &&
+  return !session.hooks_pending && std::ranges::any_of(session.channels, of_pod) &&
          std::ranges::all_of(session.channels, is_on);
 }
 
@@ -268,6 +268,9 @@ api::SessionStatus MakeStatus(const Session& session, const SelectedPods& pods,
         verdict.message, now);
   if (const std::string grants = DescribeGrants(session); !grants.empty())
     Set(status, order, api::kConditionBuffersGranted, false, "MemoryLimit", grants, now);
+  if (!session.hook_notices.empty())
+    Set(status, order, api::kConditionFunctionsHooked, false, "HookedInPart",
+        Join(session.hook_notices), now);
   if (const std::string replaced = DescribeReplaced(pods); !replaced.empty())
     Set(status, order, api::kConditionPreloadKept, false, "ImagePreloadReplaced", replaced, now);
   return status;

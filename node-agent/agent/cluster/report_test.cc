@@ -167,6 +167,19 @@ TEST_F(Report, NamesContainersWhoseImagesPreloadIsReplaced) {
   EXPECT_TRUE(condition->message.contains("other/main and 1 more: ")) << condition->message;
 }
 
+TEST_F(Report, NamesFunctionsThatAreNotHooked) {
+  EXPECT_EQ(api::FindCondition(MakeStatus(session_, pods_, kernel_, kNow).conditions,
+                               api::kConditionFunctionsHooked),
+            nullptr);
+  session_.hook_notices = {"f of libx.so is not recorded: its symbol has no size", "another"};
+  const api::SessionStatus status = MakeStatus(session_, pods_, kernel_, kNow);
+  const auto* condition = api::FindCondition(status.conditions, api::kConditionFunctionsHooked);
+  ASSERT_NE(condition, nullptr);
+  EXPECT_EQ(condition->status, api::ConditionStatus::kFalse);
+  EXPECT_EQ(condition->reason, "HookedInPart");
+  EXPECT_EQ(condition->message, "f of libx.so is not recorded: its symbol has no size; another");
+}
+
 TEST_F(Report, PausedIsReadyAndSaysSo) {
   session_.order->spec.record.paused = true;
   const api::SessionStatus status = MakeStatus(session_, pods_, kernel_, kNow);

@@ -215,11 +215,12 @@ void LocalMode::UpdateHooks() {
       rules.insert(rules.end(), channel.functions.begin(), channel.functions.end());
   }
   if (!any) return;
-  if (!hooks_.has_started()) {
-    const Status started = hooks_.Start(agent_.parts().sessions.dir(), "local.ctl");
-    if (!started) return Note("functions are not recorded: " + started.error().message);
-  }
-  hooks_.SetRules(std::move(rules));
+  const Status set = hooks_.SetContainers({{.name = "",
+                                            .pod_uid = "",
+                                            .folder = agent_.parts().sessions.dir(),
+                                            .control = "local.ctl",
+                                            .rules = std::move(rules)}});
+  if (!set) Note("functions are not recorded: " + set.error().message);
 }
 
 void LocalMode::StartSession() {

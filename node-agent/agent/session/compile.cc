@@ -236,6 +236,14 @@ Result<std::vector<uint8_t>> CompileFilters(const std::string& all, const std::s
   return std::move(*program);
 }
 
+std::string WhyNoFunctions() {
+#if defined(__x86_64__)
+  return "";
+#else
+  return "is not available on this machine, only on x86-64; use spec.kernel.userProbes";
+#endif
+}
+
 std::string WhyNotForTenants(const std::string& context) {
   const std::string what = "context \"" + context + "\": ";
   if (IsOfNode(context))

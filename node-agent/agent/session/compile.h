@@ -54,6 +54,9 @@ Result<CompiledChannel> CompileKernelChannel(const api::Trace& trace, const Comp
 // Compiles all of that channel but its events. It reads nothing from the machine.
 Result<CompiledChannel> CompileKernelLayout(const api::Trace& trace, const CompileContext& context);
 
+// Why functions cannot be recorded on this machine; "": they can.
+std::string WhyNoFunctions();
+
 // Why a namespace's Trace in a cluster does not get this context: it tells of the node; "": it gets
 // it.
 std::string WhyNotForTenants(const std::string& context);

@@ -33,16 +33,12 @@ std::string Hostname() {
 }
 
 // Returns why this session cannot record functions; "": it can.
-std::string WhyNoFunctions(const ipc::CreateSession& command) {
-#if defined(__x86_64__)
+std::string WhyNoFunctionsOf(const ipc::CreateSession& command) {
+  if (std::string why = WhyNoFunctions(); !why.empty()) return why;
   if (!command.attach.empty())
     return "is not available yet for programs that run already; start the program with weft record "
            "... -- PROGRAM";
   return "";
-#else
-  (void)command;
-  return "is not available on this machine, only on x86-64; use spec.kernel.userProbes";
-#endif
 }
 
 Result<CompiledChannel> CompileForThisKernel(const api::Trace& trace, const CompileContext& context,
@@ -171,7 +167,7 @@ Result<Session> Session::Compile(const ipc::CreateSession& command, const std::s
                          .ctf_version = command.ctf_version,
                          .uid = command.uid,
                          .several_traces = parsed->size() > 1,
-                         .why_no_functions = WhyNoFunctions(command),
+                         .why_no_functions = WhyNoFunctionsOf(command),
                          .object_root = "/"};
   Session session;
   session.traces_ = traces;

@@ -119,6 +119,10 @@ class Session {
   [[nodiscard]] SessionChannel* Find(uint64_t channel_id);
   [[nodiscard]] const SessionChannel* Find(uint64_t channel_id) const;
   [[nodiscard]] bool RecordsKernel() const;
+  // In a cluster: the functions that each user channel of the order records.
+  [[nodiscard]] const std::vector<hooks::HookRule>& functions() const {
+    return prototype_.functions;
+  }
   // Is it a ClusterTrace's session? Then its scope is the whole node, whatever pods there are.
   [[nodiscard]] bool is_cluster_wide() const { return order && order->spec.cluster_wide; }
   // Returns the channels that are in force in a container.
@@ -139,6 +143,8 @@ class Session {
   std::vector<std::string> kernel_notices;
   std::vector<std::string> probe_notices;  // the same of userProbes, as containers have them
   bool probes_pending = false;             // containers are still searched for the first time
+  std::vector<std::string> hook_notices;   // in a cluster: what of functions() is not recorded
+  bool hooks_pending = false;              // processes do not have the hooks of the order yet
   std::string
       kernel_refusal;  // why nothing of it can be recorded, with a module that is ready; "": it can
   std::string output;  // the folder; "": there is a relay

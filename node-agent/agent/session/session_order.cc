@@ -97,13 +97,10 @@ Status Session::CompileOrder() {
   trace.metadata.name = order->spec.trace_name;
   trace.metadata.name_space = order->metadata.name_space;
   trace.spec = order->spec.record;
-  const CompileContext context{
-      .created = created_,
-      .ctf_version = ctf_version_,
-      .of_tenant = !is_cluster_wide(),
-      .why_no_functions =
-          "is not available in a cluster yet; take it out, or record the functions "
-          "through the kernel: spec.kernel.userProbes"};
+  const CompileContext context{.created = created_,
+                               .ctf_version = ctf_version_,
+                               .of_tenant = !is_cluster_wide(),
+                               .why_no_functions = WhyNoFunctions()};
   const auto complete = [this](ipc::ChannelDefinition& definition) {
     definition.relay = relay;
     definition.trace_uid = order->spec.trace_uid;

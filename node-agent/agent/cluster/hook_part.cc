@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// See hook_part.h.
+#include "node-agent/agent/cluster/hook_part.h"
+
+#include <algorithm>
+
+#include "node-agent/agent/cluster/cgroup.h"
+#include "node-agent/agent/cluster/volume.h"
+
+namespace weft::agent {
+namespace {
+
+std::optional<std::string> PodOf(int32_t pid) {
+  auto place = PlaceOf(pid);
+  return place ? std::optional(std::move(place->pod_uid)) : std::nullopt;
+}
+
+}  // namespace
+
+void HookPart::Restored() {
+  for (const auto& [uid, session] : agent_.parts().sessions.all())
+    if (!session->functions().empty()) services_.try_emplace(session->order->metadata.name_space);
+}
+
+std::vector<hooks::HookedContainer> HookPart::ContainersOf(const std::string& name_space,
+                                                           const Rules& rules) const {
+  std::vector<hooks::HookedContainer> containers;
+  for (const auto& [uid, pod] : pods_.all()) {
+    if (!pod.volume || pod.facts.name_space != name_space) continue;
+    for (const std::string& name : pod.facts.containers) {
+      const auto of = rules.find(ContainerKey(uid, name));
+      containers.push_back(
+          {.name = pod.facts.name + "/" + name,
+           .pod_uid = uid,
+           .folder = PathOf(pod.volume),
+           .control = name + ".ctl",
+           .rules = of == rules.end() ? std::vector<hooks::HookRule>() : of->second});
+    }
+  }
+  return containers;
+}
+
+void HookPart::Settle() {
+  const auto& sessions = agent_.parts().sessions.all();
+  Rules rules;
+  std::set<std::string> needed;
+  for (const auto& [uid, session] : sessions) {
+    if (session->functions().empty()) continue;
+    const std::string& name_space = session->order->metadata.name_space;
+    needed.insert(name_space);
+    services_.try_emplace(name_space);
+    for (const SessionChannel& channel : session->channels) {
+      if (channel.of_kernel() || channel.paused || channel.phase != ChannelPhase::kOn) continue;
+      std::vector<hooks::HookRule>& of = rules[channel.container];
+      of.insert(of.end(), session->functions().begin(), session->functions().end());
+    }
+  }
+  for (auto& [name_space, service] : services_) {
+    if (service == nullptr) service = std::make_unique<Service>(PodOf);
+    const Status set = service->hooks.SetContainers(ContainersOf(name_space, rules));
+    const std::string problem = set ? "" : set.error().message;
+    if (!problem.empty() && problem != service->problem)
+      note_("functions of some pods are not recorded: " + problem);
+    service->problem = problem;
+    service->told = service->hooks.news();
+  }
+  for (const auto& [uid, session] : sessions) {
+    session->hook_notices.clear();
+    session->hooks_pending = false;
+    const auto service = services_.find(session->order->metadata.name_space);
+    if (session->functions().empty() || service == services_.end()) continue;
+    session->hooks_pending = !service->second->hooks.is_settled();
+    if (!session->hooks_pending)
+      session->hook_notices = service->second->hooks.Refusals(session->order->spec.trace_name);
+  }
+  std::erase_if(services_, [&](const auto& entry) {
+    return !needed.contains(entry.first) && entry.second->hooks.is_settled();
+  });
+}
+
+bool HookPart::Poll() {
+  return std::ranges::any_of(services_, [](const auto& entry) {
+    return entry.second != nullptr && entry.second->told != entry.second->hooks.news();
+  });
+}
+
+}  // namespace weft::agent

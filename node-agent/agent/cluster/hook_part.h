@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hooks on functions of pods' programs (docs/adr/0056, 0058): tells the services which containers
+// have which rules, and sessions what is refused. There is a service, a thread, for each namespace
+// of which a session records functions.
+//
+// Invariants:
+//   1. A namespace's service ends only when it has taken off all hooks of its containers.
+//   2. After the agent's start, each namespace of a restored session that recorded functions has a
+//      service, also where no session asks for functions any more: an agent that died may have
+//      left hooks.
+//
+// The agent's thread owns it.
+#ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_HOOK_PART_H_
+#define WEFT_NODE_AGENT_AGENT_CLUSTER_HOOK_PART_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "node-agent/agent/cluster/pod_table.h"
+#include "node-agent/agent/core/agent.h"
+#include "node-agent/hooks/hook_service.h"
+
+namespace weft::agent {
+
+class HookPart {
+ public:
+  using Note = std::function<void(std::string)>;  // a message for people
+
+  // All outlive this.
+  HookPart(Agent& agent, const PodTable& pods, Note note)
+      : agent_(agent), pods_(pods), note_(std::move(note)) {}
+
+  // Call it when the sessions of the agent before are restored.
+  void Restored();
+  // Call it when sessions, channels or pods changed.
+  void Settle();
+  // True: a service has something to tell, and sessions are to be settled.
+  bool Poll();
+
+ private:
+  struct Service {
+    explicit Service(hooks::HookService::PodOf pod_of) : hooks(std::move(pod_of)) {}
+    hooks::HookService hooks;
+    uint64_t told = 0;    // its news that are in the sessions
+    std::string problem;  // that was noted last
+  };
+  using Rules = std::map<std::string, std::vector<hooks::HookRule>>;  // by container
+
+  [[nodiscard]] std::vector<hooks::HookedContainer> ContainersOf(const std::string& name_space,
+                                                                 const Rules& rules) const;
+
+  Agent& agent_;
+  const PodTable& pods_;
+  const Note note_;
+  std::map<std::string, std::unique_ptr<Service>> services_;  // by namespace
+};
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_CLUSTER_HOOK_PART_H_

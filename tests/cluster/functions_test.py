@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Functions by name, on a real cluster, in pods that enforce `restricted` and so run under a seccomp filter
+(RuntimeDefault): of a program that starts while a Trace is there, exactly; of one that ran before, without a
+restart; after the agent was killed. When the last Trace is gone, the program's code has its own bytes again."""
+
+import contextlib
+import pathlib
+import re
+import signal
+import unittest
+
+from tests.cluster.relay_files import discarded_in, events_in, trace_folder
+from tests.cluster.weft_cluster import get, kubectl, pod
+from tests.cluster.with_weft import WeftTest, container_pids, metric, send_signal, trace
+
+LIBRARY = "libmylib.so"
+CALLS = 5000  # of each of the two functions
+ARGUMENTS = [{"name": "id", "type": "int32"}, {"name": "bytes", "type": "uint64"},
+             {"name": "ratio", "type": "double"}, {"name": "data", "type": "pointer"}]
+FUNCTIONS = [{"name": "my_traced_function", "object": LIBRARY + "*", "args": ARGUMENTS},
+             {"name": "my_checksum", "object": LIBRARY + "*", "returns": "int64"}]
+EVENTS = {f"function:{function['name']}_{moment}" for function in FUNCTIONS for moment in ("entry", "exit")}
+
+
+def of_functions(name, *functions):
+    return trace(name, "sample", user={"functions": list(functions)})
+
+
+def code_of(pid):
+    """Returns the code of libmylib.so in a process, and the file's bytes in its place."""
+    for line in pathlib.Path(f"/proc/{pid}/maps").read_text(encoding="utf-8").splitlines():
+        found = re.match(r"(\w+)-(\w+) r-xp (\w+) \S+ \d+ +\S*/" + LIBRARY, line)
+        if not found:
+            continue
+        begin, end, offset = (int(number, 16) for number in found.groups())
+        with open(f"/proc/{pid}/mem", "rb") as memory, \
+                open(f"/proc/{pid}/map_files/{begin:x}-{end:x}", "rb") as file:
+            memory.seek(begin)
+            file.seek(offset)
+            original = file.read(end - begin)
+            return memory.read(end - begin)[:len(original)], original
+    raise AssertionError(f"process {pid} has not loaded {LIBRARY}")
+
+
+class Functions(WeftTest):
+    LOADED = ("weft-agent", "weft-controller", "weft-webhook", "weft-relay", "sample")
+
+    def start(self, name, command):
+        one = pod(name, "sample", labels={"app": "sample"}, command=["sh", "-c", command])
+        one["spec"]["containers"][0]["env"] = [{"name": "SIMULATED_WORK_US", "value": "200"}]
+        self.apply(one, namespace="fn")
+        self.wait_for_pod("fn", name)
+
+    def recorded(self, name="t"):
+        # The agent does not answer while it starts again.
+        with contextlib.suppress(AssertionError):
+            return metric(self.metrics("agent"), "weft_events_recorded_total", "fn", name)
+        return 0
+
+    def wait_for_more(self):
+        before = self.recorded()
+        self.wait_for(lambda: self.recorded() > before, "no more calls are recorded")
+
+    def is_hooked(self, pid):
+        code, original = code_of(pid)
+        return code != original
+
+    def assert_exact(self):
+        """A program that starts while the Trace is there: all its calls, with their values."""
+        self.start("early", f"sample_app {CALLS}; exec sleep 100000")
+        self.wait_for(lambda: f"sample_app: {CALLS} calls" in kubectl("-n", "fn", "logs", "early").stdout,
+                      "the program does not end")
+
+    def assert_stored(self):
+        folder = trace_folder("fn", "t")
+        names = events_in(folder / "early")
+        self.assertEqual(set(names), EVENTS)
+        self.assertEqual(sum(names.values()) + discarded_in(folder / "early"), 2 * 2 * CALLS)
+        self.assertEqual(set(events_in(folder / "late")), EVENTS)
+
+    def assert_refusals_are_told(self):
+        """Another Trace on the same process: one of its functions is misspelt."""
+        self.apply(of_functions("wrong", {"name": "my_traced_functoin"},
+                                {"name": "my_checksum", "record": ["entry"]}), namespace="fn")
+        self.wait_for(lambda: "my_traced_functoin" in self.condition(
+            "fn", "wrong", "FunctionsHooked").get("message", ""), "the Trace does not tell what is wrong")
+        told = self.condition("fn", "wrong", "FunctionsHooked")
+        self.assertEqual((told["status"], told["reason"]), ("False", "HookedInPart"))
+        self.assertIn("my_traced_function", told["message"])
+        kubectl("-n", "fn", "delete", "trace", "wrong", "--timeout=120s")
+
+    def test_functions_in_pods(self):
+        self.injected_namespace("fn")
+        self.start("late", "exec sample_app 1000000000")
+        late = self.wait_for(lambda: container_pids("fn", "late", "sample_app"), "it does not run")[0]
+        self.assertRegex(pathlib.Path(f"/proc/{late}/status").read_text(encoding="utf-8"), r"Seccomp:\s+2")
+        self.assertFalse(self.is_hooked(late))
+        self.apply(of_functions("t", *FUNCTIONS), namespace="fn")
+        self.wait_ready("fn", "t")
+        self.assertTrue(self.is_hooked(late))
+        self.wait_for_more()
+        self.assert_exact()
+        self.assertEqual(self.condition("fn", "t", "FunctionsHooked").get("message", ""), "")
+        self.assert_refusals_are_told()
+        send_signal(container_pids("weft", self.pods_of("agent")[0], "weft-node-agent"), signal.SIGKILL)
+        self.wait_for_more()
+        self.assertTrue(self.is_hooked(late))
+        events = self.end_by_time("fn", "t")
+        self.assertEqual(events["recorded"], events["delivered"] + events["overwritten"] + events["lost"])
+        self.assertEqual(events["lost"], 0)
+        self.assert_stored()
+        self.wait_for(lambda: not self.is_hooked(late), "the functions are not as they were")
+        kubectl("-n", "fn", "delete", "trace", "t", "--timeout=120s")
+        for name in ("late", "early"):
+            self.assertEqual(get("fn", "pod", name)["status"]["containerStatuses"][0]["restartCount"], 0)
+        self.assertEqual(container_pids("fn", "late", "sample_app"), [late])
+
+
+if __name__ == "__main__":
+    unittest.main()
