@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another peer, for LD_PRELOAD: a uprobe and a uretprobe on the function through perf (of any process:
-// the file is the bench's own), which write
-// records with time, thread and the argument registers into rings that overwrite themselves. At the
-// end, the number of hits goes to the file that BENCH_UPROBES names; -1: the kernel has no uprobes,
-// or does not allow them.
+// Another peer, for LD_PRELOAD: a uprobe and a uretprobe on the function through perf. They are of
+// any process, since the file is the bench's own. They write records with time, thread and the
+// argument registers into rings that overwrite themselves. At the end, the number of hits goes to
+// the file that BENCH_UPROBES names; -1: the kernel has no uprobes, or does not allow them.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

@@ -5,9 +5,9 @@
 // (struct schedule), after as many events at an eighth of that speed as WARM_BURSTS have. Prints a
 // JSON object (print_figures). With BENCH_OWN_RSEQ in the environment, and glibc told to register
 // no rseq area, every thread registers one of its own: weft then uses the atomic slot. Compiled
-// once against LTTng's headers, once against weft's. The event "function" is a call of the library's
-// function that bench/functions traces, and BENCH_FIRST a command that runs before anything is
-// measured, with the process id in $PPID.
+// once against LTTng's headers, once against weft's. The event "function" is a call of the
+// library's function that bench/functions traces, and BENCH_FIRST a command that runs before
+// anything is measured, with the process id in $PPID.
 //
 // In a pause, other programs may or may not take the CPU's caches and its translated addresses. If
 // they do, the first event after the pause costs some hundred nanoseconds more than the next

@@ -26,8 +26,8 @@ extern "C" __attribute__((visibility("default"))) int __lsan_is_turned_off() { r
 namespace weft {
 namespace {
 
-// The system calls that are allowed. None of them takes a path, makes a descriptor for something new,
-// or names another process.
+// The system calls that are allowed. None of them takes a path, makes a descriptor for something
+// new, or names another process.
 constexpr int kAllowed[] = {
     // For descriptors that it was given.
     SCMP_SYS(read), SCMP_SYS(pread64), SCMP_SYS(write), SCMP_SYS(pwrite64), SCMP_SYS(writev),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See dwarf_types.h. DWARF 5, sections 3.3 (subprograms), 5 (types); System V ABI for x86-64, 3.2.3.
+// See dwarf_types.h. DWARF 5, sections 3.3 (subprograms) and 5 (types); System V ABI for x86-64,
+// 3.2.3.
 //
 // A type that takes several registers, or none, ends what is recorded: the place of the arguments
 // behind it would be a guess.

@@ -371,7 +371,10 @@ void HookService::Record(int32_t pid, const Container& container, const Status& 
       hooked_[Quoted(rules[rule])].insert_or_assign({function, object}, source);
     }
   for (const auto& [object, why] : report.untyped)
-    Note(container, "types of functions of " + object + " are not known: " + why);
+    Note(container, std::string("types of functions of ")
+                        .append(object)
+                        .append(" are not known: ")
+                        .append(why));
   for (const auto& [rule, names] : report.near) {
     NearNames& near = near_names_[Quoted(rules[rule])];
     near.Offer(names.best());

@@ -30,8 +30,8 @@ struct NewHook {
 // Returns the number by which an agent sees that a hook records what it is to record.
 uint64_t DigestOf(const NewHook& hook);
 
-// Returns the thunk at `thunk` of a function: it gives the hook at `hook` to the library at `enter`,
-// then runs the instructions that the jump displaced. kUnsupported: they cannot be moved.
+// Returns the thunk at `thunk` of a function: it gives the hook at `hook` to the library at
+// `enter`, then runs the instructions that the jump displaced. kUnsupported: they cannot be moved.
 Result<std::vector<uint8_t>> MakeThunk(uint64_t thunk, uint64_t hook, uint64_t enter,
                                        uint64_t address, Bytes code);
 

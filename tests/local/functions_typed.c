@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with debug information: functions_types_test.py gives no types. `local_functions_typed N`
-// calls each function N times.
+// A program with debug information: functions_types_test.py gives no types.
+// `local_functions_typed N` calls each function N times.
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
