@@ -247,7 +247,9 @@ static bool is_lost(const uint64_t* slot, uint32_t number) {
 
 static void collect(void) {
   uint32_t freed = 0;
-  for (uint32_t i = 0; i < WEFT_HOOK_STUBS; ++i) {
+  // relaxed: there was no memory for calls, or there is
+  const uint32_t count = __atomic_load_n(&calls, __ATOMIC_RELAXED) != NULL ? WEFT_HOOK_STUBS : 0;
+  for (uint32_t i = 0; i < count; ++i) {
     // acquire: pairs with the release that published the call
     const uint64_t turn = __atomic_load_n(&calls[i].turn, __ATOMIC_ACQUIRE);
     if (turn % 2 == 0 || !is_lost(calls[i].slot, i) || !end_turn(i, turn)) continue;
