@@ -205,14 +205,11 @@ std::string TypesProgram() {
 
 Result<TypesByAddress> TypeCache::Find(int object, const std::string& root, const std::string& path,
                                        const std::vector<uint64_t>& addresses) {
-  WEFT_ASSIGN(const DebugNotes notes, NotesOf(object));
+  WEFT_ASSIGN(const UniqueFd file, OpenDebugFile(object, root, path));
   struct stat st{};
-  if (fstat(object, &st) != 0) return FailErrno(path);
-  const std::string key = !notes.build_id.empty()
-                              ? notes.build_id
-                              : std::to_string(st.st_dev) + "/" + std::to_string(st.st_ino) + "/" +
-                                    std::to_string(st.st_mtim.tv_sec) + "." +
-                                    std::to_string(st.st_mtim.tv_nsec);
+  if (fstat(file.get(), &st) != 0) return FailErrno(path);
+  const Key key(st.st_dev, st.st_ino, static_cast<uint64_t>(st.st_size),
+                st.st_mtim.tv_sec * 1'000'000'000 + st.st_mtim.tv_nsec);
   if (entries_.size() >= kMaxTypedFiles && !entries_.contains(key)) entries_.clear();
   Entry& entry = entries_[key];
   std::vector<uint64_t> missing;
@@ -220,9 +217,7 @@ Result<TypesByAddress> TypeCache::Find(int object, const std::string& root, cons
                        [&](uint64_t address) { return !entry.asked.contains(address); });
   if (!missing.empty()) {
     entry.asked.insert(missing.begin(), missing.end());
-    const auto file = OpenDebugFile(object, root, path);
-    auto read = file ? RunTypes(TypesProgram(), file->get(), missing)
-                     : Result<TypesByAddress>(std::unexpected(file.error()));
+    auto read = RunTypes(TypesProgram(), file.get(), missing);
     entry.status = read ? Status() : std::unexpected(read.error());
     if (read) entry.types.merge(*read);
   }

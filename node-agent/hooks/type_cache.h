@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of the types of functions, file by file. weft-types reads a file once; a file with
-// the same build-id is not read again. Thread-safety: one thread at a time.
+// What is known of the types of functions, file by file. weft-types reads a file once.
+// Thread-safety: one thread at a time.
 #ifndef WEFT_NODE_AGENT_HOOKS_TYPE_CACHE_H_
 #define WEFT_NODE_AGENT_HOOKS_TYPE_CACHE_H_
 
@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "lib/base/result.h"
@@ -44,7 +45,9 @@ class TypeCache {
     Status status;
   };
 
-  std::map<std::string, Entry> entries_;  // by build-id
+  // What the kernel says of the file with the debug information: a tenant chooses build-ids.
+  using Key = std::tuple<uint64_t, uint64_t, uint64_t, int64_t>;  // device, inode, size, time
+  std::map<Key, Entry> entries_;
 };
 
 }  // namespace weft::hooks
