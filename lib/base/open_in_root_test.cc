@@ -13,15 +13,15 @@
 namespace weft {
 namespace {
 
-class ProbeObjectTest : public ::testing::Test {
+class OpenInRootTest : public ::testing::Test {
  protected:
-  ProbeObjectTest() {
+  OpenInRootTest() {
     char name[] = "/tmp/weft-object-XXXXXX";
     root_ = ::mkdtemp(name);
     std::filesystem::create_directories(root_ + "/bin");
     std::ofstream(root_ + "/bin/program") << "inside";
   }
-  ~ProbeObjectTest() override { std::filesystem::remove_all(root_); }
+  ~OpenInRootTest() override { std::filesystem::remove_all(root_); }
 
   [[nodiscard]] std::string Read(const std::string& path) const {
     const auto file = OpenInRoot(root_, path);
@@ -37,7 +37,7 @@ class ProbeObjectTest : public ::testing::Test {
   std::string root_;
 };
 
-TEST_F(ProbeObjectTest, LinksStayInside) {
+TEST_F(OpenInRootTest, LinksStayInside) {
   Link("/bin/program", "/absolute");
   Link("../../../../bin/program", "/upwards");
   Link("/proc/self/exe", "/magic");
@@ -51,7 +51,7 @@ TEST_F(ProbeObjectTest, LinksStayInside) {
   EXPECT_EQ(Read("/loop"), "Too many levels of symbolic links");
 }
 
-TEST_F(ProbeObjectTest, OnlyRegularFilesAreOpened) {
+TEST_F(OpenInRootTest, OnlyRegularFilesAreOpened) {
   ASSERT_EQ(::mkfifo((root_ + "/fifo").c_str(), 0600), 0);
   EXPECT_EQ(Read("/fifo"), "no regular file");
   EXPECT_EQ(Read("/bin"), "no regular file");
