@@ -218,6 +218,9 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>>,
   void Write(Response answer) {
     const bool head_only = request_.method == "HEAD";
     request_ = {};
+    if (answer.source != nullptr && !answer.source->bytes() && version_ < 11) {
+      answer = Refusal(505, "this answer has no length: ask with HTTP/1.1");
+    }
     parser_.reset();
     shared_.budget.Rest(*this, kConnectionBytes);
     const std::size_t holds =
@@ -231,19 +234,26 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>>,
     response_.body() = std::move(answer.body);
     response_.keep_alive(keep_);
     response_.prepare_payload();
+    bool is_chunked = false;
     if (answer.source != nullptr) {
-      response_.content_length(answer.source->bytes());
+      const auto bytes = answer.source->bytes();
+      is_chunked = !bytes;
+      if (bytes) response_.content_length(*bytes);
+      if (is_chunked) response_.chunked(true);
       if (!head_only) source_ = std::move(answer.source);
     }
     if (head_only) response_.body().clear();
     Limit(kBodyLimit);
-    beast::http::async_write(
-        stream_, response_,
-        Then(source_ == nullptr ? &Connection::Written : &Connection::BeginStream));
+    const auto next = Then(source_ == nullptr ? &Connection::Written : &Connection::BeginStream);
+    if (!is_chunked) return beast::http::async_write(stream_, response_, next);
+    // Beast would send the last chunk behind the head.
+    serializer_.emplace(response_);
+    beast::http::async_write_header(stream_, *serializer_, next);
   }
 
   // The head of a streamed body was sent.
   void BeginStream() {
+    serializer_.reset();
     response_ = {};
     left_ = source_->bytes();
     block_.resize(kBlockBytes);
@@ -256,18 +266,27 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>>,
       block_ = {};
       return Written();
     }
-    const std::size_t most = std::min<std::uint64_t>(left_, block_.size());
+    const std::size_t most = std::min<std::uint64_t>(left_.value_or(block_.size()), block_.size());
     const auto got = source_->Read({block_.data(), most});
     // The connection goes with its last reference.
-    if (!got || *got == 0 || *got > most) return;
-    left_ -= *got;
+    if (!got || (*got == 0 && left_) || *got > most) return;
     // The connection that has waited longest for its peer is closed first.
     shared_.budget.Rest(*this, kConnectionBytes + kBlockBytes);
     Limit(kBodyLimit);
-    asio::async_write(stream_, asio::buffer(block_.data(), *got), Then(&Connection::WriteBlock));
+    const asio::const_buffer bytes(block_.data(), *got);
+    if (left_) {
+      *left_ -= *got;
+      asio::async_write(stream_, bytes, Then(&Connection::WriteBlock));
+    } else if (*got > 0) {
+      asio::async_write(stream_, beast::http::make_chunk(bytes), Then(&Connection::WriteBlock));
+    } else {
+      left_ = 0;
+      asio::async_write(stream_, beast::http::make_chunk_last(), Then(&Connection::WriteBlock));
+    }
   }
 
   void Written() {
+    serializer_.reset();
     response_ = {};
     if (keep_) return AwaitHead();
     Limit(kLingerLimit);
@@ -312,9 +331,10 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>>,
   bool lingers_ = false;  // the request was refused before all of it was read
   std::size_t lingered_ = 0;
   BeastResponse response_;
+  std::optional<beast::http::response_serializer<beast::http::string_body>> serializer_;  // of it
   std::shared_ptr<BodySource> source_;  // null: the body is in response_
   std::vector<char> block_;
-  std::uint64_t left_ = 0;  // of the source's body
+  std::optional<std::uint64_t> left_;  // of the source's body; none: it is sent in chunks
 };
 
 Error FromAsio(ErrorCode code, const ErrorCodeAsio& error, const std::string& what) {

@@ -17,6 +17,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
@@ -73,10 +74,12 @@ struct Request {
 class BodySource {
  public:
   virtual ~BodySource() = default;
-  // The length of the whole body, which is sent before it.
-  [[nodiscard]] virtual std::uint64_t bytes() const = 0;
-  // Fills `block`, or as much of it as is left of the body, and returns how much. With an error, or
-  // 0 before the end, the connection ends: its peer sees that the body is too short.
+  // The length of the whole body, which is sent before it. None: it is not known, and the body is
+  // sent in chunks.
+  [[nodiscard]] virtual std::optional<std::uint64_t> bytes() const = 0;
+  // Fills `block`, or as much of it as is left of the body, and returns how much. 0 is the end of a
+  // body without a length. With an error, or 0 before the end of one with a length, the connection
+  // ends: its peer sees that the body is too short.
   virtual Result<std::size_t> Read(std::span<char> block) = 0;
 };
 

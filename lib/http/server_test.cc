@@ -253,7 +253,7 @@ class Alphabet : public BodySource {
     alive_++;
   }
   ~Alphabet() override { alive_--; }
-  [[nodiscard]] std::uint64_t bytes() const override { return bytes_; }
+  [[nodiscard]] std::optional<std::uint64_t> bytes() const override { return bytes_; }
   Result<std::size_t> Read(std::span<char> block) override {
     if (at_ >= fails_at_) return Fail(ErrorCode::kIo, "the disk is gone");
     for (char& c : block) c = static_cast<char>('a' + at_++ % 26);
@@ -306,6 +306,42 @@ TEST(Server, GoesOnAfterAStreamedBody) {
                "Connection: close\r\n\r\n");
   EXPECT_THAT(answer, HasSubstr("\r\n\r\nabcdeHTTP/1.1 200"));
   EXPECT_THAT(answer, EndsWith("whole"));
+}
+
+// A body without a length: "first" and "second", which fails if it is to.
+class Words : public BodySource {
+ public:
+  explicit Words(bool fails) : fails_(fails) {}
+  [[nodiscard]] std::optional<std::uint64_t> bytes() const override { return std::nullopt; }
+  Result<std::size_t> Read(std::span<char> block) override {
+    static constexpr std::string_view kWords[] = {"first", "second", ""};
+    if (next_ == 1 && fails_) return Fail(ErrorCode::kIo, "the disk is gone");
+    return kWords[next_++].copy(block.data(), block.size());
+  }
+
+ private:
+  const bool fails_;
+  std::size_t next_ = 0;
+};
+
+TEST(Server, SendsABodyWithoutALengthInChunks) {
+  const auto server = StartServer({}, [](const Request& request) {
+    return request.path == "/w" ? Response{.body = "whole"}
+                                : Response{.source = std::make_shared<Words>(request.path == "/f")};
+  });
+  const auto ask = [&](const std::string& line) {
+    return Exchange(server->port(), line +
+                                        "\r\nHost: x\r\n\r\nGET /w HTTP/1.1\r\nHost: x\r\n"
+                                        "Connection: close\r\n\r\n");
+  };
+  const std::string answer = ask("GET /s HTTP/1.1");
+  EXPECT_THAT(answer, HasSubstr("Transfer-Encoding: chunked\r\n"));
+  EXPECT_THAT(answer, Not(HasSubstr("Content-Length: 0")));
+  EXPECT_THAT(answer, HasSubstr("\r\n\r\n5\r\nfirst\r\n6\r\nsecond\r\n0\r\n\r\nHTTP/1.1 200"));
+  EXPECT_THAT(answer, EndsWith("whole"));
+  EXPECT_THAT(ask("GET /f HTTP/1.1"), EndsWith("5\r\nfirst\r\n")) << "it has no end";
+  EXPECT_THAT(ask("HEAD /s HTTP/1.1"), HasSubstr("chunked\r\n\r\nHTTP/1.1 200"));
+  EXPECT_THAT(ask("GET /s HTTP/1.0"), StartsWith("HTTP/1.0 505"));
 }
 
 TEST(Server, ABodyThatCannotBeReadEndsTheConnection) {

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,7 +24,7 @@ class ArchiveSource : public http::BodySource {
   ArchiveSource(TraceFiles& store, std::string trace_folder, std::string prefix,
                 std::vector<StoredFile> files, std::function<void(size_t)> on_read);
 
-  [[nodiscard]] uint64_t bytes() const override { return bytes_; }
+  [[nodiscard]] std::optional<uint64_t> bytes() const override { return bytes_; }
   // kCorrupt: a file has become shorter than it was.
   Result<size_t> Read(std::span<char> block) override;
 

@@ -54,6 +54,8 @@ inline constexpr std::size_t kMaxParts = 256;
 inline constexpr std::size_t kMaxPartsBytes = std::size_t{4} << 20;
 // Files that are being sent to one credential at the same time.
 inline constexpr int kMaxDownloads = 16;
+// Archives that are being compressed for all; each holds about 1 MiB.
+inline constexpr int kMaxCompressions = 24;
 
 // Lines of the log about requests: all of a quiet relay, the first ones of each second of a busy
 // one, with the count of those that were left out.

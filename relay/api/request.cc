@@ -94,8 +94,9 @@ Result<Route> ParseRoute(std::string_view path) {
   route.uid = FormatUuid(*uid);
   route.verb = Verb::kListFiles;
   if (path == "files") return route;
-  if (path == "archive.tar") {
+  if (path == "archive.tar" || path == "archive.tar.zst") {
     route.verb = Verb::kGetArchive;
+    route.is_compressed = path.ends_with(".zst");
     return route;
   }
   if (path == "rates") {

@@ -32,9 +32,10 @@ bool IsStoredName(std::string_view name);
 struct Route {
   Verb verb = Verb::kListTraces;
   std::string kubernetes_namespace;
-  std::string trace;  // "": of kListTraces and kGetTicket
-  std::string uid;    // of the Trace, in lower case
-  std::string path;   // of kGetFile, below the Trace's folder
+  std::string trace;           // "": of kListTraces and kGetTicket
+  std::string uid;             // of the Trace, in lower case
+  std::string path;            // of kGetFile, below the Trace's folder
+  bool is_compressed = false;  // of kGetArchive: by zstd
 };
 
 // kNotFound: there is no such target. Nothing is decoded: names that the archive gives need no

@@ -10,6 +10,7 @@
 #include "lib/base/log_text.h"
 #include "relay/api/archive_source.h"
 #include "relay/api/request.h"
+#include "relay/api/zstd_source.h"
 
 namespace weft::relay_api {
 namespace {
@@ -76,7 +77,7 @@ class Service::FileSource : public http::BodySource {
         download_(std::move(download)),
         metrics_(metrics) {}
 
-  [[nodiscard]] uint64_t bytes() const override { return bytes_; }
+  [[nodiscard]] std::optional<uint64_t> bytes() const override { return bytes_; }
 
   Result<size_t> Read(std::span<char> block) override {
     ssize_t got = 0;
@@ -262,14 +263,24 @@ Service::Outcome Service::GetArchive(const Route& route, const std::string& cred
   if (!files) return FailedList(files.error());
   auto download = BeginDownload(credential);
   if (download == nullptr) return TooManyDownloads();
+  auto compression = route.is_compressed ? BeginCompression() : nullptr;
+  if (route.is_compressed && compression == nullptr) {
+    return {.response = Say(429, "too many archives are being compressed: ask for archive.tar"),
+            .result = "limited"};
+  }
   Outcome outcome{.response = {.content_type = "application/x-tar"}};
   auto source = std::make_shared<ArchiveSource>(
       files_, FolderOf(route), route.trace + "/" + route.uid + "/", std::move(*files),
       [this, download = std::move(download)](size_t bytes) {
         metrics_.Add(metrics::Id::kRelayApiBytes, {}, static_cast<double>(bytes));
       });
-  outcome.note = "bytes " + std::to_string(source->bytes());
+  outcome.note = "bytes " + std::to_string(source->bytes().value_or(0));
   outcome.response.source = std::move(source);
+  if (route.is_compressed) {
+    outcome.response.content_type = "application/zstd";
+    outcome.response.source =
+        std::make_shared<ZstdSource>(std::move(outcome.response.source), std::move(compression));
+  }
   return outcome;
 }
 
@@ -393,6 +404,11 @@ std::shared_ptr<Service::Download> Service::BeginDownload(const std::string& cre
 void Service::EndDownload(const std::string& credential) {
   const std::lock_guard lock(mutex_);
   if (--downloads_[credential] == 0) downloads_.erase(credential);
+}
+
+std::shared_ptr<void> Service::BeginCompression() {
+  std::shared_ptr<void> place(this, [this](void*) { compressions_--; });
+  return ++compressions_ > kMaxCompressions ? nullptr : place;
 }
 
 void Service::Audit(const http::Request& request, const Outcome& outcome) {

@@ -66,6 +66,8 @@ class Service {
   // Null: the credential has kMaxDownloads already.
   std::shared_ptr<Download> BeginDownload(const std::string& credential);
   void EndDownload(const std::string& credential);
+  // Null: kMaxCompressions archives are being compressed already.
+  std::shared_ptr<void> BeginCompression();
   void Audit(const http::Request& request, const Outcome& outcome);
 
   Judge& judge_;
@@ -79,6 +81,7 @@ class Service {
   TokenBucket total_{kTotalRate, kTotalBurst};
   TokenBuckets credentials_{kCredentialRate, kCredentialBurst, kMaxRated};
   std::map<std::string, int> downloads_;  // by credential
+  std::atomic<int> compressions_ = 0;
   TokenBucket lines_{kAuditRate, kAuditBurst};
   uint64_t left_out_ = 0;  // lines
 };

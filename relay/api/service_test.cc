@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zstd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -59,7 +60,7 @@ class ServiceTest : public ::testing::Test {
   }
   static std::string Body(const http::Response& response) {
     if (response.source == nullptr) return response.body;
-    std::string body(response.source->bytes(), '\0');
+    std::string body(response.source->bytes().value(), '\0');
     size_t at = 0;
     while (at < body.size()) {
       const auto got =
@@ -138,6 +139,30 @@ TEST_F(ServiceTest, DeliversAnArchive) {
   EXPECT_EQ(body.substr(512 + kText.size()), std::string(3 * 512 - kText.size(), '\0'));
   EXPECT_EQ(Get("shop/traces/other/" + kUid + "/archive.tar").status, 403);
   EXPECT_EQ(Get("shop/traces/none/" + kUid + "/archive.tar", "", "eyJ.good").status, 404);
+}
+
+TEST_F(ServiceTest, CompressesAnArchive) {
+  const std::string path = "shop/traces/sales/" + kUid + "/archive.tar";
+  const std::string plain = Body(Get(path));
+  std::vector<http::Response> answers;
+  for (int i = 0; i < kMaxCompressions; i++) {
+    answers.push_back(i < kMaxDownloads ? Get(path + ".zst") : Get(path + ".zst", "", "eyJ.good"));
+  }
+  EXPECT_EQ(answers.back().content_type, "application/zstd");
+  ASSERT_EQ(answers.back().source->bytes(), std::nullopt);
+  std::string packed;
+  char block[7];
+  for (size_t got = 1; got > 0;) {
+    got = answers.back().source->Read(block).value();
+    packed.append(block, got);
+  }
+  EXPECT_LT(packed.size(), 512U);
+  std::string body(8 * 512, '\0');
+  body.resize(ZSTD_decompress(body.data(), body.size(), packed.data(), packed.size()));
+  EXPECT_TRUE(body == plain);
+  EXPECT_EQ(Get(path + ".zst", "", "eyJ.good").status, 429);
+  answers.clear();
+  EXPECT_EQ(Get(path + ".zst").status, 200);
 }
 
 TEST_F(ServiceTest, GivesRatesOfPods) {
@@ -220,7 +245,7 @@ std::string Replaced(std::string text, const std::string& from, const std::strin
 
 TEST_F(ServiceTest, AnswersAsItsDocumentSays) {
   const kube::Json document = ReadDocument();
-  ASSERT_EQ(document["paths"].size(), 7U);
+  ASSERT_EQ(document["paths"].size(), 8U);
   std::set<Verb> verbs;
   for (const auto& [pattern, operations] : document["paths"].items()) {
     // AnAgentGetsATicketForItsNode
