@@ -66,11 +66,10 @@ spec:
         self.record("-e", "emitter:tick", "--filter", 'number >= 0 && $ctx.vpid > 0 && $app.none:such != "a"',
                     program=self.emitter("--events", 4))
 
-    def test_parts_of_functions_that_are_not_available_yet(self):
+    def test_parts_of_functions_that_do_not_fit(self):
         for function, context, said in (
-                ('filter: "a > 1"', "vpid", ("filter of a function", "spec.filter")),
-                ("args: [{name: a, type: string}]", "vpid", ('"a"', "strings", "pointer")),
-                ("returns: string", "vpid", ("returns", "strings", "pointer")),
+                ('args: [{name: b, type: int32}], filter: "a > 1"', "vpid", ('"a"', "does not have", "b, depth")),
+                ("returns: string", "vpid", ("returns", "arguments only", "pointer")),
                 ("record: [entry]", "$app.a:b", ("contexts of applications", "Trace of its own"))):
             rules = f"""apiVersion: weft.dev/v1alpha1
 kind: Trace
