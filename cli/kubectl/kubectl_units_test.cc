@@ -151,8 +151,8 @@ class FollowerTest : public ::testing::Test {
 
 // Gives the viewers' feed the packets of a stream of a test's trace.
 void Feed(LiveFeed& feed, const ctf::TestTrace& trace, std::size_t stream) {
-  EXPECT_TRUE(feed.AddPackets("t", "c_" + std::to_string(stream),
-                              ctf::ReadAll(trace.file(stream))));
+  EXPECT_TRUE(
+      feed.AddPackets("t", "c_" + std::to_string(stream), ctf::ReadAll(trace.file(stream))));
 }
 
 TEST(LiveFeed, BeginsAnotherTraceWhenAllStreamsHaveEnded) {

@@ -670,27 +670,18 @@ TEST_F(Life, SaysWhichBuffersAreSmallerThanAskedFor) {
   EXPECT_EQ(buffers()->status, api::ConditionStatus::kTrue);
 }
 
-TEST_F(Life, SaysWhichFunctionsAreNotHooked) {
+TEST_F(Life, SaysOnceWhatIsMissingInPods) {
   AddPod("a", "n1", true);
   Step();
-  s_.sessions.at(0).status.conditions = {{.type = std::string(api::kConditionFunctionsHooked),
-                                          .status = api::ConditionStatus::kFalse,
-                                          .message = "f is not recorded"}};
-  EXPECT_EQ(Reasons(Step()), "HookedInPart ");
-  s_.sessions[0].status.conditions.clear();
-  EXPECT_EQ(Reasons(Step()), "");
-  EXPECT_TRUE(api::IsTrue(s_.trace.status.conditions, api::kConditionFunctionsHooked));
-}
-
-TEST_F(Life, SaysOnceWhichImagesPreloadIsReplaced) {
-  AddPod("a", "n1", true);
-  Step();
-  s_.sessions.at(0).status.conditions = {
-      {.type = std::string(api::kConditionPreloadKept), .status = api::ConditionStatus::kFalse}};
-  EXPECT_EQ(Reasons(Step()), "ImagePreloadReplaced ");
-  s_.sessions[0].status.conditions.clear();
-  EXPECT_EQ(Reasons(Step()), "");
-  EXPECT_TRUE(api::IsTrue(s_.trace.status.conditions, api::kConditionPreloadKept));
+  for (const auto& [type, reason] : {std::pair(api::kConditionPreloadKept, "ImagePreloadReplaced "),
+                                     std::pair(api::kConditionFunctionsHooked, "HookedInPart ")}) {
+    s_.sessions.at(0).status.conditions = {
+        {.type = std::string(type), .status = api::ConditionStatus::kFalse}};
+    EXPECT_EQ(Reasons(Step()), reason);
+    s_.sessions[0].status.conditions.clear();
+    EXPECT_EQ(Reasons(Step()), "");
+    EXPECT_TRUE(api::IsTrue(s_.trace.status.conditions, type));
+  }
 }
 
 TEST_F(Life, SumsUpKernelConditionsOfNodes) {
@@ -735,23 +726,6 @@ TEST_F(Life, DelaysWritingHigherCountsAlone) {
   EXPECT_FALSE(DiffersBeyondCounts(a, b));
   b.phase = Phase::kRecording;
   EXPECT_TRUE(DiffersBeyondCounts(a, b));
-}
-
-TEST(Facts, OfAPod) {
-  const PodFacts pod = ReadPod(Json::parse(R"({
-    "metadata":{"name":"shop-7d9f-x","labels":{"app":"shop","pod-template-hash":"7d9f",
-      "weft.dev/inject":"enabled"},
-      "ownerReferences":[{"kind":"ReplicaSet","name":"shop-7d9f"}]},
-    "spec":{"nodeName":"n1","volumes":[{"name":"weft","configMap":{"name":"weft-lib-01"}}]},
-    "status":{"phase":"Running"}})"));
-  EXPECT_EQ(pod.name, "shop-7d9f-x");
-  EXPECT_EQ(pod.node, "n1");
-  EXPECT_EQ(pod.restart, "deployment/shop");
-  EXPECT_TRUE(pod.has_library);
-  EXPECT_TRUE(pod.wants_library);
-  EXPECT_FALSE(pod.is_over);
-  EXPECT_TRUE(ReadPod(Json::parse(R"({"status":{"phase":"Failed"}})")).is_over);
-  EXPECT_FALSE(ReadPod(Json()).has_library);
 }
 
 // The life of a ClusterTrace, which records whole nodes.

@@ -32,9 +32,11 @@ weft::Status Limit(int resource, uint64_t limit) {
 }
 
 weft::Result<std::string> Answer() {
+#ifndef WEFT_SANITIZED  // its shadow memory is larger
   // RLIMIT_DATA also counts what a compressed section becomes.
   WEFT_TRY(Limit(RLIMIT_DATA, weft::hooks::kTypesMemoryBytes));
   WEFT_TRY(Limit(RLIMIT_AS, weft::hooks::kTypesAddressBytes));
+#endif
   WEFT_TRY(Limit(RLIMIT_CPU, static_cast<uint64_t>(weft::hooks::kTypesPatience.count())));
   WEFT_TRY(Limit(RLIMIT_CORE, 0));
   // libdw asks for the file's path, and looks beside it for files that a file names.

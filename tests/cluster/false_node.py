@@ -38,7 +38,7 @@ def main(text):
     context = ssl.create_default_context(cadata=asked["authority"])
     with socket.create_connection((asked["address"], 4460), timeout=PATIENCE) as plain:
         with context.wrap_socket(plain, server_hostname=SERVER_NAME) as connection:
-            send(connection, {"type": "offer", "versions": [1]})
+            send(connection, {"type": "offer", "versions": [2]})
             receive(connection)
             send(connection, asked["hello"])
             answer = receive(connection)

@@ -19,8 +19,8 @@
 //   1. Before pods and TraceSessions were listed once, nothing is begun or ended.
 //   2. A session is removed only when its TraceSession is gone and its channels are drained.
 //   3. What is reported of a session never falls (status_reports.h).
-// The parts: pod_table.h (pods), kernel_part.h, probe_part.h (weft.ko), hook_part.h, status_reports.h. All runs
-// in the agent's loop, but for the watches and the writing of statuses.
+// The parts: pod_table.h (pods), kernel_part.h, probe_part.h (weft.ko), hook_part.h,
+// status_reports.h. All runs in the agent's loop, but for the watches and the writing of statuses.
 #ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_NODE_H_
 #define WEFT_NODE_AGENT_AGENT_CLUSTER_NODE_H_
 
