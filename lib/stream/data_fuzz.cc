@@ -72,7 +72,7 @@ Connection FromNumbers(weft::Bytes bytes) {
 // Returns a node's messages until a stream is open.
 std::string Handshake() {
   std::string wire;
-  (void)Append(Offer{.versions = {1}}, wire);
+  (void)Append(Offer{.versions = {WEFT_STREAM_VERSION}}, wire);
   (void)Append(
       Hello{.node = "n", .kubernetes_namespace = "ns", .trace = "t", .trace_uid = "", .ticket = ""},
       wire);
