@@ -39,7 +39,9 @@
 #define WEFT_HOOKS_VERSION 2u
 #define WEFT_HOOKS_SYMBOL "weft_hooks"
 #define WEFT_HOOKS_SOCKET "hooks.sock" /* in the folder where the library looks for weft */
-#define WEFT_HOOKS_PATIENCE_MS 2000u
+/* What a busy node needs to read the symbols and types of a large program. An agent that died
+ * closes the connection at once, and the keeper ends one that hangs. */
+#define WEFT_HOOKS_PATIENCE_MS 10000u
 
 #define WEFT_HOOK_AREAS 2u /* beside the program, and among the libraries */
 #define WEFT_HOOK_CODE_BYTES (512u * 1024u)
