@@ -5,7 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define HOOKED __attribute__((noinline, used, visibility("default")))
+// A function that is called as its prototype says, whatever the compiler knows of its callers.
+#if defined(__clang__)
+#define HOOKED __attribute__((noinline, optnone, used, visibility("default")))
+#else
+#define HOOKED __attribute__((noinline, noipa, used, visibility("default")))
+#endif
 
 struct large {
   long words[4];
