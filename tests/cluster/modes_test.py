@@ -52,20 +52,6 @@ class Modes(TrustCases, ViewCases, WeftTest):
         self.start("flight")
         self.assert_end("flight", self.run_tenant("flight"))
 
-    def test_a_trace_keeps_its_newest_events_within_its_share(self):
-        self.start("share", buffer={"size": "256Ki", "count": 8}, storage={"maxSize": "16Mi"})
-        emitted = self.run_tenant("share", rounds=5)  # some 40 MB
-        events = self.end_by_time("share", "t")
-        self.assertEqual(events["recorded"] + events["discarded"], emitted)
-        self.assertEqual(events["delivered"], events["recorded"])
-        folder = relay_folder() / "share" / "t"
-
-        def removed():
-            return get("share", "trace", "t")["status"].get("storage", {}).get("removedEvents", 0)
-        self.wait_for(lambda: removed() > 0 and removed() + sum(events_in(folder).values()) == events["delivered"],
-                      "what is kept and what is said to be removed are not what was delivered")
-        self.assertLessEqual(sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()), 17 << 20)
-
     def test_rings_in_full_use_are_moved_into_huge_pages(self):
         why = why_no_huge_page()
         if why:
