@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The library whose function the bench traces. It knows nothing of tracing: the arguments are those
-// of my_traced_function in deploy/examples/mylib, and it returns a value.
+// The library whose function the bench traces. It knows nothing of tracing. Its function has the
+// arguments that my_traced_function in deploy/examples/mylib has, and returns a value.
 #include <stdint.h>
 
 int64_t bench_function(int32_t id, uint64_t bytes, double ratio, void* data);

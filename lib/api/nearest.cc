@@ -40,14 +40,16 @@ std::size_t EditDistance(std::string_view a, std::string_view b) {
   return rows[a.size() % 3][b.size()];
 }
 
+std::size_t MostDistance(std::string_view a, std::string_view b) {
+  return std::max<std::size_t>(1, std::max(a.size(), b.size()) / 3);
+}
+
 std::string_view Nearest(std::string_view name, std::span<const std::string_view> candidates) {
   std::string_view best;
   std::size_t best_distance = std::numeric_limits<std::size_t>::max();
   for (const std::string_view candidate : candidates) {
     const std::size_t distance = EditDistance(name, candidate);
-    const std::size_t enough =
-        std::max<std::size_t>(1, std::max(name.size(), candidate.size()) / 3);
-    if (distance <= enough && distance < best_distance) {
+    if (distance <= MostDistance(name, candidate) && distance < best_distance) {
       best = candidate;
       best_distance = distance;
     }

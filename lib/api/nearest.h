@@ -16,8 +16,12 @@ namespace weft::api {
 // Strings over 64 bytes are "infinitely" far apart.
 std::size_t EditDistance(std::string_view a, std::string_view b);
 
-// Returns the candidate with the smallest distance, the first of equals; "" if none is near enough
-// to be meant: within a third of the longer one's length, at least 1.
+// Returns the largest distance at which a name may be meant by another one: a third of the longer
+// one's length, at least 1.
+std::size_t MostDistance(std::string_view a, std::string_view b);
+
+// Returns the candidate with the smallest distance, the first of equals; "" if none is within
+// MostDistance.
 std::string_view Nearest(std::string_view name, std::span<const std::string_view> candidates);
 
 // Returns `, did you mean "x"?`, or `; ` and the list of candidates if none is near.

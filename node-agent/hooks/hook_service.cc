@@ -295,16 +295,9 @@ void HookService::Look() {
   changed_.clear();
 }
 
-bool HookService::MayBeMember(int32_t pid) const {
-  if (!pod_of_) return true;
-  const auto pod = pod_of_(pid);
-  return pod && listeners_.contains(*pod);
-}
-
 // nullptr: it is in none of them.
 const HookService::Container* HookService::ContainerOf(
-    int32_t pid, const std::vector<MappedRange>& ranges) const {
-  const std::string pod = pod_of_ ? pod_of_(pid).value_or("") : "";
+    const std::string& pod, const std::vector<MappedRange>& ranges) const {
   for (const Container& container : containers_) {
     if (container.of.pod_uid != pod) continue;
     const std::string name = "/" + container.of.control;
@@ -318,9 +311,10 @@ const HookService::Container* HookService::ContainerOf(
 
 void HookService::LookAt(int32_t pid, Seen& seen) {
   const bool was_member = std::exchange(seen.is_member, false);
-  if (!MayBeMember(pid)) return;
+  const auto pod = pod_of_ ? pod_of_(pid) : std::optional<std::string>("");
+  if (!pod || !listeners_.contains(*pod)) return;
   const auto ranges = ReadRanges(pid);
-  const Container* container = ranges ? ContainerOf(pid, *ranges) : nullptr;
+  const Container* container = ranges ? ContainerOf(*pod, *ranges) : nullptr;
   if (container == nullptr) return;
   const uint64_t objects = NumberOf(ObjectsOf(*ranges));
   const bool changed = !was_member || seen.objects != objects;

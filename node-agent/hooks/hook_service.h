@@ -107,9 +107,8 @@ class HookService {
   void Note(const Container& container, const std::string& text);
   void NoteUnknown(const std::vector<HookRule>& rules);
   [[nodiscard]] std::string Hint(const HookRule& rule) const;
-  [[nodiscard]] const Container* ContainerOf(int32_t pid,
+  [[nodiscard]] const Container* ContainerOf(const std::string& pod,
                                              const std::vector<MappedRange>& ranges) const;
-  [[nodiscard]] bool MayBeMember(int32_t pid) const;
   [[nodiscard]] bool HasRules() const;
 
   const PodOf pod_of_;

@@ -16,7 +16,7 @@ NearNames::NearNames(std::string wanted) : wanted_(std::move(wanted)) {
 
 void NearNames::Offer(const std::string& name, const std::string& object) {
   // Names that differ more in length cannot be near: most are passed over here.
-  const size_t enough = std::max<size_t>(1, std::max(name.size(), wanted_.size()) / 3);
+  const size_t enough = api::MostDistance(name, wanted_);
   const size_t difference =
       std::max(name.size(), wanted_.size()) - std::min(name.size(), wanted_.size());
   if (wanted_.empty() || difference > enough || compared_ == kMaxCompared) return;

@@ -24,7 +24,7 @@ class NearNames {
   // Takes a name that there is. After kMaxCompared names it takes none.
   void Offer(const std::string& name, const std::string& object);
   void Offer(const std::vector<NearName>& names);
-  // Returns at most kNearNames, the nearest first: each within a third of the longer name's length.
+  // Returns at most kNearNames, the nearest first: each within api::MostDistance.
   [[nodiscard]] const std::vector<NearName>& best() const { return best_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft-types: reads the types of functions from debug information. The agent starts it for one file
-// of a tenant, and gives it
+// weft-types: reads the types of functions from debug information. The agent starts it for one
+// file, which is a tenant's, and gives it
 //
 //   0   the addresses of functions, in a memory file: 64-bit words, sorted
 //   1   where the answer goes (function_types.h)

@@ -29,7 +29,7 @@
 #define WEFT_CALL_LISTS 16u
 #define WEFT_TEXT_PIECE 64u  // bytes that are read at once; pages are multiples of it
 #define WEFT_CALL_NUMBER_BITS 12u
-// Of an event: arguments; result, duration and depth. A multiple of 8, as emit reads it.
+// What an event has: arguments; result, duration, depth. Emit reads a multiple of 8 bytes.
 #define WEFT_IMAGE_WORDS (WEFT_HOOK_MAX_VALUES + 3)
 // Looking at all taken calls takes milliseconds. If it frees fewer than WEFT_COLLECT_FEW, the next
 // WEFT_COLLECT_PAUSE calls that find none free go without.
@@ -423,7 +423,7 @@ static void keep_texts(struct texts* to, const struct texts* from) {
 
 static bool is_wanted(uint64_t event) { return event != 0 && is_on(event_at(event)); }
 
-// Of a program that forbade reading the clock nothing is recorded.
+// Nothing is recorded of a program that forbade reading the clock.
 static bool is_call_wanted(const struct weft_hook* hook) {
   return is_wanted(hook->call) && !weft_process.no_clock;
 }

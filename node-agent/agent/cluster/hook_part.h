@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks on functions of pods' programs (docs/adr/0056, 0058): tells the services which containers
-// have which rules, and sessions what is refused. There is a service, a thread, for each namespace
-// of which a session records functions.
+// have which rules, and sessions what is refused. Each namespace has a service, which is a thread,
+// if a session records functions there.
 //
 // Invariants:
 //   1. A namespace's service ends only when it has taken off all hooks of its containers.
