@@ -7,7 +7,7 @@
  *   hook    what is recorded of one function: where its values are, and its events.
  *   thunk   code beside the function's object: gives the hook to libweft.so, then runs the
  *           instructions that the jump displaced, then jumps back behind the jump.
- *   area    memory in reach of an object's code (2 GiB), half of it code, half of it hooks.
+ *   area    memory in reach of an object's code (2 GiB): code, then hooks.
  *   stub    16 bytes of code in libweft.so that call a function for its caller. The stub's return
  *           address lies where the caller's was, and tells which call returns.
  *
@@ -44,8 +44,12 @@
 #define WEFT_HOOKS_PATIENCE_MS 10000u
 
 #define WEFT_HOOK_AREAS 2u /* beside the program, and among the libraries */
-#define WEFT_HOOK_CODE_BYTES (512u * 1024u)
-#define WEFT_HOOK_DATA_BYTES (3u * 1024u * 1024u) /* with the code, it fits below 4 MiB */
+/* Room for some 16,000 functions, entry and exit. PostgreSQL has 9,552, libcrypto 5,400. */
+#define WEFT_HOOK_CODE_BYTES (1024u * 1024u)
+#define WEFT_HOOK_DATA_BYTES (12u * 1024u * 1024u)
+/* Below a program that is not position-independent, which begins at 4 MiB. */
+#define WEFT_HOOK_LOW_CODE_BYTES (512u * 1024u)
+#define WEFT_HOOK_LOW_DATA_BYTES (3u * 1024u * 1024u)
 /* A spare area: room for some 700 functions, 512 KiB in all. */
 #define WEFT_HOOK_SPARE_CODE_BYTES (64u * 1024u)
 #define WEFT_HOOK_SPARE_DATA_BYTES (448u * 1024u)

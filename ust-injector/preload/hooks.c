@@ -35,6 +35,7 @@
 // WEFT_COLLECT_PAUSE calls that find none free go without.
 #define WEFT_COLLECT_FEW 64u
 #define WEFT_COLLECT_PAUSE 1024u
+#define WEFT_LONGEST_JUMPS 64u  // from function to function, that are followed
 
 // An agent finds it in the table of symbols.
 __attribute__((visibility("default"))) struct weft_hooks weft_hooks;
@@ -105,23 +106,33 @@ static uint64_t program_begin(void) {
   return lowest == ~0ull ? 0 : (bias + lowest) & ~4095ull;
 }
 
-static void make_areas(bool are_spare) {
-  const struct weft_hook_area size = {
-      .code_bytes = are_spare ? WEFT_HOOK_SPARE_CODE_BYTES : WEFT_HOOK_CODE_BYTES,
-      .data_bytes = are_spare ? WEFT_HOOK_SPARE_DATA_BYTES : WEFT_HOOK_DATA_BYTES};
+// Makes the program's area. False: there is no room for one of this size.
+static bool make_low_area(struct weft_hook_area size) {
   const uint64_t bytes = bytes_of(&size);
   const uint64_t program = program_begin();
   for (uint64_t gap = WEFT_AREA_GAP; gap <= WEFT_AREA_FARTHEST && program != 0; gap *= 2) {
     // A program that is not position-independent begins at 4 MiB: there is no room for the gap.
     const uint64_t wanted =
         program > bytes + gap + WEFT_LOWEST_ADDRESS ? program - bytes - gap : WEFT_LOWEST_ADDRESS;
-    if (wanted + bytes > program) break;
+    if (wanted + bytes > program) return false;
     const long map = map_area(wanted, bytes);
     if (weft_failed(map)) continue;
     set_area(0, size, map);
-    break;
+    return true;
   }
-  const long map = map_area(0, bytes);
+  return false;
+}
+
+static void make_areas(bool are_spare) {
+  const struct weft_hook_area spare = {.code_bytes = WEFT_HOOK_SPARE_CODE_BYTES,
+                                       .data_bytes = WEFT_HOOK_SPARE_DATA_BYTES};
+  const struct weft_hook_area full = {.code_bytes = WEFT_HOOK_CODE_BYTES,
+                                      .data_bytes = WEFT_HOOK_DATA_BYTES};
+  const struct weft_hook_area low = {.code_bytes = WEFT_HOOK_LOW_CODE_BYTES,
+                                     .data_bytes = WEFT_HOOK_LOW_DATA_BYTES};
+  const struct weft_hook_area size = are_spare ? spare : full;
+  if (!make_low_area(size) && !are_spare) make_low_area(low);
+  const long map = map_area(0, bytes_of(&size));
   if (!weft_failed(map)) set_area(1, size, map);
 }
 
@@ -225,18 +236,42 @@ static bool end_turn(uint32_t number, uint64_t turn) {
                                      __ATOMIC_RELAXED);
 }
 
-// Was the function left without a return? While it runs, its slot holds the return address of its
-// stub, or that of the stub of a function that it jumped to at its end; then, until its turn ends,
-// its number, which the stub pushes.
-static bool is_left(uint64_t content, uint32_t number) {
-  return content != number && (content < stub_of(0) || content >= stub_of(WEFT_HOOK_STUBS));
+// Returns the number of the call to which the content of a slot belongs: the content is the return
+// address of the call's stub, or, until its turn ends, its number, which the stub pushes. 0: none.
+static uint32_t number_in(uint64_t content) {
+  if (content < WEFT_HOOK_STUBS) return (uint32_t)content;
+  const uint64_t distance = content - stub_of(0);
+  return distance < WEFT_HOOK_STUBS * WEFT_HOOK_STUB_BYTES
+             ? (uint32_t)(distance / WEFT_HOOK_STUB_BYTES)
+             : 0;
+}
+
+// Was the function left without a return? While it runs, its slot leads to its stub, also through
+// the stubs of functions that were jumped to at the end of another one. A later call at the same
+// place of the stack, after an exception, say, leads elsewhere. False also if another thread just
+// changes one of these calls.
+static bool is_left(uint64_t content, const uint64_t* slot, uint32_t number) {
+  if (__builtin_expect(content == return_address_of(number), 1)) return false;
+  for (uint32_t i = 0; i < WEFT_LONGEST_JUMPS; ++i) {
+    const uint32_t other = number_in(content);
+    if (other == number) return false;
+    if (other == 0) return true;
+    // acquire: pairs with the release that published the call
+    const uint64_t turn = __atomic_load_n(&calls[other].turn, __ATOMIC_ACQUIRE);
+    const bool is_here = turn % 2 != 0 && calls[other].slot == slot;
+    content = weft_hook_stub_data[other].returns_to;
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);  // what was read belongs to this turn, if it still is
+    // relaxed: as above
+    if (!is_here || __atomic_load_n(&calls[other].turn, __ATOMIC_RELAXED) != turn) return false;
+  }
+  return false;
 }
 
 static bool is_lost(const uint64_t* slot, uint32_t number) {
   uint64_t content = 0;
   switch (weft_seccomp_peek(&content, (uint64_t)(uintptr_t)slot, sizeof(content))) {
     case WEFT_PEEK_COPIED:
-      return is_left(content, number);
+      return is_left(content, slot, number);
     case WEFT_PEEK_FAULT:
       return true;
     case WEFT_PEEK_UNKNOWN:
@@ -449,7 +484,7 @@ bool weft_hook_find_call(weft_call_id id, struct weft_call_place* place) {
 
 bool weft_hook_is_left(weft_call_id id, const struct weft_call_place* place, bool is_readable) {
   const uint32_t number = number_of(id);
-  return is_readable ? is_left(*place->slot, number)
+  return is_readable ? is_left(*place->slot, place->slot, number)
                      : weft_seccomp_may_peek() && is_lost(place->slot, number);
 }
 
