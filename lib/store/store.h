@@ -156,8 +156,9 @@ class TraceStore {
   // number of events that are left. Chunks before the one that is cut are not read.
   Result<AddedChunks> AddChunks(ChunkFolder& folder, std::string_view channel, uint32_t number,
                                 uint64_t before, uint64_t events);
-  // Ends the newest chunk of such a stream, for which MayEndChunk is true, and makes an empty one.
-  // The result is the new one's name. An error: the stream goes on in the old one.
+  // Ends the newest chunk of such a stream, which holds packets, and makes an empty one. If more
+  // packets are to come, MayEndChunk must be true. The result is the new one's name. An error: the
+  // stream goes on in the old one.
   Result<ChunkName> BeginChunk(size_t stream);
   // Does the newest chunk hold packets, and will later ones have a later begin than its last one?
   // Readers order chunks by the times when packets begin, and babeltrace2 leaves ties to chance.

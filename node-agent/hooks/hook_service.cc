@@ -199,15 +199,17 @@ std::vector<std::string> HookService::Refusals(const std::string& trace) const {
 // --- the thread --------------------------------------------------------------------------------
 
 void HookService::Work() {
+  uint64_t looked = 0;  // the orders for which all processes were looked at
   for (;;) {
-    const bool changed = TakeOrders();
+    TakeOrders();
     {
       const std::lock_guard lock(mutex_);
       if (ends_) return;
     }
     TakeCalls();
-    if (changed || HasRules()) Look();
-    if (changed) {
+    if ((looked != number_ || HasRules()) && !Look()) continue;
+    if (looked != number_) {
+      looked = number_;
       const std::lock_guard lock(mutex_);
       if (number_ == wanted_number_) settled_ = true;
       ++news_;
@@ -224,14 +226,12 @@ void HookService::Wait() {
   (void)eventfd_read(wake_.get(), &ignored);
 }
 
-// True: there were new ones.
-bool HookService::TakeOrders() {
+void HookService::TakeOrders() {
   std::vector<HookRule> gone;
   {
     const std::lock_guard lock(mutex_);
-    if (number_ == wanted_number_) return false;
+    if (number_ == wanted_number_) return;
     number_ = wanted_number_;
-    changed_.clear();
     std::map<std::string, const Container*> before;
     for (const Container& container : containers_) before[KeyOf(container.of)] = &container;
     for (const Container& container : wanted_) {
@@ -250,15 +250,17 @@ bool HookService::TakeOrders() {
   }
   // In a cluster, Refusals tells it.
   if (!pod_of_) NoteUnknown(gone);
-  return true;
 }
 
 bool HookService::HasRules() const {
   return std::ranges::any_of(containers_, [](const Container& c) { return !c.of.rules.empty(); });
 }
 
+// A process calls because of rules that it has read, which may be newer than those of the last
+// TakeOrders.
 void HookService::TakeCalls() {
-  for (const auto& [pod, listener] : listeners_)
+  const Listeners listeners = listeners_;
+  for (const auto& [pod, listener] : listeners)
     for (size_t i = 0; i < kCallsAtOnce; ++i) {
       const UniqueFd call(accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
       if (!call) break;
@@ -266,6 +268,7 @@ void HookService::TakeCalls() {
       socklen_t size = sizeof(who);
       if (getsockopt(call.get(), SOL_SOCKET, SO_PEERCRED, &who, &size) != 0 || who.pid <= 0)
         continue;
+      TakeOrders();
       Seen& seen = seen_[who.pid];
       seen.is_member = true;
       seen.objects = 0;
@@ -273,7 +276,9 @@ void HookService::TakeCalls() {
     }
 }
 
-void HookService::Look() {
+// False: new orders came meanwhile, and not all processes were looked at.
+bool HookService::Look() {
+  const uint64_t number = number_;
   const std::vector<int32_t> alive = AllProcesses();
   std::erase_if(seen_, [&](const auto& entry) {
     return std::ranges::find(alive, entry.first) == alive.end();
@@ -291,8 +296,11 @@ void HookService::Look() {
     ++seen.looks;
     // A process that starts waits for its hooks.
     TakeCalls();
+    TakeOrders();
+    if (number_ != number) return false;
   }
   changed_.clear();
+  return true;
 }
 
 // nullptr: it is in none of them.

@@ -96,9 +96,9 @@ class HookService {
   Result<Container> Open(HookedContainer of);
   void Work();
   void Wait();
-  bool TakeOrders();
+  void TakeOrders();
   void TakeCalls();
-  void Look();
+  bool Look();
   void LookAt(int32_t pid, Seen& seen);
   bool Hook(int32_t pid, const Container& container);
   void Record(int32_t pid, const Container& container, const Status& status,

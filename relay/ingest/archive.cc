@@ -295,8 +295,9 @@ Result<stream::TraceEnded> DiskArchive::EndTrace(uint64_t key) {
   stream::TraceEnded ended;
   for (auto& [handle, stream] : streams_) {
     if (stream.trace != key) continue;
-    // Best effort: an ended stream has its end on the disk, so that it can be removed unread.
-    if (trace->store.MayEndChunk(stream.number)) (void)BeginChunk(*trace, stream);
+    // Best effort: an ended stream has its end on the disk, so that it can be removed unread. No
+    // packet follows, so the last one may be of one moment (TraceStore::MayEndChunk).
+    if (trace->store.state(stream.number).has_packets) (void)BeginChunk(*trace, stream);
     ended.packets += trace->store.next_sequence(stream.number);
     for (const Retention::Chunk& chunk : stream.kept->chunks) ended.bytes += chunk.bytes;
   }

@@ -77,12 +77,14 @@ class RetentionTest : public ::testing::Test {
     EXPECT_EQ(stream->next, next);
     return node;
   }
-  void Send(Node& node, uint64_t packets) {
+  // Sends packets that span so much time each.
+  void Send(Node& node, uint64_t packets, uint64_t span = 50) {
     for (uint64_t i = 0; i < packets; i++) {
       // An empty packet, with padding.
       ctf::PacketWriter writer({.trace_uuid = kUuid, .first_sequence = node.next});
       std::ranges::copy(writer.Finish(0, 100), packet_.begin());
-      const uint64_t numbers[] = {node.next * 100, node.next * 100 + 50, 84 * 8, kPacketBytes * 8};
+      const uint64_t numbers[] = {node.next * 100, node.next * 100 + span, 84 * 8,
+                                  kPacketBytes * 8};
       std::memcpy(packet_.data() + 32, numbers, sizeof(numbers));  // docs/formats/ctf.md: Packet
       node.last = archive_->StorePacket(
           node.handle, {.stream_handle = node.handle, .seq = node.next, .events = kEvents},
@@ -284,7 +286,8 @@ TEST_F(RetentionTest, AnEndedTraceGoesWhole) {
   for (const bool is_killed : {false, true}) {
     Start();
     Node node = Open("ns", is_killed ? "b" : "a");
-    Send(node, 6);
+    Send(node, 5);
+    Send(node, 1, 0);  // a packet with one event
     EXPECT_EQ(archive_->EndTrace(node.trace)->packets, 6U);
     EXPECT_EQ(Files(node).back(), "user_0.6.60");
     if (is_killed) {

@@ -42,6 +42,11 @@ class LocalTest(unittest.TestCase):
     def end_all(self):
         for process in self.running:
             if process.poll() is None:
+                process.send_signal(signal.SIGSTOP)  # it reaps no child, so the numbers stay theirs
+                for program in children_of(process.pid):
+                    with contextlib.suppress(ProcessLookupError):
+                        if name_of(program) != "weft-keeper":
+                            os.kill(program, signal.SIGKILL)
                 process.kill()
                 process.wait()
 

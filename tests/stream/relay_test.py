@@ -4,6 +4,7 @@ dies."""
 
 import collections
 import json
+import os
 import random
 import re
 import signal
@@ -317,8 +318,11 @@ class Chunks(RelayTest):
 
     def test_the_oldest_events_go_and_are_counted(self):
         self.restart_with("--trace-quota", "1Mi")
+        # On one CPU, so that there is one stream: the newest chunk of each stream stays, also of one that
+        # the program left at its start.
+        on_one_cpu = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
         self.record("-e", "emitter:*", "--name", "small", *self.LARGE,
-                    program=self.emitter("--events", 100000, *self.SLOWLY))
+                    program=[*on_one_cpu, *self.emitter("--events", 100000, *self.SLOWLY)])
         delivered = self.counts()["delivered"]
         lines, _ = self.babeltrace("relay")
         removed = self.metric("weft_relay_removed_events_total", trace="small", reason="trace_size")
