@@ -50,7 +50,7 @@ void HookPart::Settle() {
     needed.insert(name_space);
     services_.try_emplace(name_space);
     for (const SessionChannel& channel : session->channels) {
-      if (channel.of_kernel() || channel.paused || channel.phase != ChannelPhase::kOn) continue;
+      if (channel.of_kernel() || channel.paused || channel.phase > ChannelPhase::kOn) continue;
       std::vector<hooks::HookRule>& of = rules[channel.container];
       of.insert(of.end(), session->functions().begin(), session->functions().end());
     }

@@ -183,6 +183,10 @@ void Node::Settle(int64_t now_ns) {
   const bool was_settled = settled_;
   if (!settled_) {
     settled_ = true;
+    // Hooks first: a process calls for them as soon as its control file has functions.
+    for (const auto& [uid, session] : sessions.all())
+      if (IsActive(uid, *session)) AddUserChannels(*session);
+    hooks_.Settle();
     for (const auto& [uid, session] : sessions.all()) SettleSession(uid, *session);
     hooks_.Settle();
     pods_.ForgetUnused();
