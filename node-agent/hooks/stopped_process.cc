@@ -4,6 +4,7 @@
 
 #include <dirent.h>
 #include <sys/ptrace.h>
+#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -59,6 +60,19 @@ bool IsSignalled(int32_t pid, int32_t tid) {
   return seen != 3 || (pending & ~blocked) != 0;
 }
 
+// Reads a stack from `begin` on, as far as it can be read, page by page. Unlike /proc/PID/mem, this
+// call does not read beyond the stack, where a page without access lies. Returns the words read.
+size_t ReadStack(int32_t pid, uint64_t begin, std::vector<uint64_t>& words) {
+  iovec pages[kStackBytes / 4096 + 1];
+  size_t count = 0;
+  const uint64_t first = begin & ~uint64_t{7}, end = first + words.size() * sizeof(uint64_t);
+  for (uint64_t at = first; at < end; at += pages[count++].iov_len)
+    pages[count] = {reinterpret_cast<void*>(at), std::min<uint64_t>(4096 - at % 4096, end - at)};
+  const iovec to{words.data(), words.size() * sizeof(uint64_t)};
+  const ssize_t bytes = process_vm_readv(pid, &to, 1, pages, count, 0);
+  return bytes <= 0 ? 0 : static_cast<size_t>(bytes) / sizeof(uint64_t);
+}
+
 }  // namespace
 
 std::vector<int32_t> ThreadsOf(int32_t pid) {
@@ -75,25 +89,26 @@ std::vector<int32_t> ThreadsOf(int32_t pid) {
 }
 
 Result<StoppedProcess> StoppedProcess::Stop(int32_t pid) {
-  StoppedProcess stopped;
+  StoppedProcess stopped(pid);
   // A thread that is not stopped yet may start another one meanwhile.
   for (size_t before = SIZE_MAX; before != stopped.threads_.size();) {
     before = stopped.threads_.size();
-    WEFT_TRY(stopped.StopNew(pid));
+    WEFT_TRY(stopped.StopNew());
   }
   if (stopped.threads_.empty())
     return Fail(ErrorCode::kNotFound, "process " + std::to_string(pid) + " has ended");
   return stopped;
 }
 
-Status StoppedProcess::StopNew(int32_t pid) {
+Status StoppedProcess::StopNew() {
   std::vector<int32_t> fresh;
-  for (const int32_t tid : ThreadsOf(pid)) {
+  for (const int32_t tid : ThreadsOf(pid_)) {
     if (threads_.contains(tid)) continue;
     if (ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0) {
-      if (errno == ESRCH || HasEnded(pid, tid)) continue;
+      if (errno == ESRCH || HasEnded(pid_, tid)) continue;
       return Fail(ErrorCode::kPermission,
-                  "process " + std::to_string(pid) + " cannot be stopped (" + std::strerror(errno) +
+                  "process " + std::to_string(pid_) + " cannot be stopped (" +
+                      std::strerror(errno) +
                       "): it is traced by another program, or the kernel forbids it");
     }
     threads_[tid];
@@ -102,7 +117,8 @@ Status StoppedProcess::StopNew(int32_t pid) {
   }
   for (const int32_t tid : fresh) {
     WEFT_TRY(Wait(tid));
-    if (threads_.contains(tid) && threads_[tid].signal == 0) SetBack(tid, pid);
+    if (const auto stopped = threads_.find(tid); stopped != threads_.end())
+      Look(tid, stopped->second);
   }
   return {};
 }
@@ -127,19 +143,24 @@ Status StoppedProcess::Wait(int32_t tid) {
   }
 }
 
-// Sets a thread whose system call was given up because of the stop back to that call.
-void StoppedProcess::SetBack(int32_t tid, int32_t pid) {
+// Notes where the thread is. If its system call was given up because of the stop, sets it back to
+// that call.
+void StoppedProcess::Look(int32_t tid, Thread& thread) const {
   user_regs_struct r{};
   if (ptrace(PTRACE_GETREGS, tid, nullptr, &r) != 0) return;
-  if (static_cast<int64_t>(r.orig_rax) < 0 || static_cast<int64_t>(r.rax) != -EINTR) return;
-  if (IsSignalled(pid, tid)) return;
-  errno = 0;
-  const long word = ptrace(PTRACE_PEEKTEXT, tid, r.rip - 2, nullptr);
-  if (errno != 0 || (word & 0xffff) != 0x050f) return;
-  r.rax = r.orig_rax;
-  r.rip -= 2;
-  r.orig_rax = UINT64_MAX;  // it is in no call
-  (void)ptrace(PTRACE_SETREGS, tid, nullptr, &r);
+  if (thread.signal == 0 && static_cast<int64_t>(r.orig_rax) >= 0 &&
+      static_cast<int64_t>(r.rax) == -EINTR && !IsSignalled(pid_, tid)) {
+    errno = 0;
+    const long word = ptrace(PTRACE_PEEKTEXT, tid, r.rip - 2, nullptr);
+    if (errno == 0 && (word & 0xffff) == 0x050f) {
+      r.rax = r.orig_rax;
+      r.rip -= 2;
+      r.orig_rax = UINT64_MAX;  // it is in no call
+      (void)ptrace(PTRACE_SETREGS, tid, nullptr, &r);
+    }
+  }
+  thread.instruction = r.rip;
+  thread.stack = r.rsp;
 }
 
 // A thread that did not stop cannot be detached here: the kernel does it when this thread ends.
@@ -148,25 +169,21 @@ StoppedProcess::~StoppedProcess() {
     (void)ptrace(PTRACE_DETACH, tid, nullptr, reinterpret_cast<void*>(intptr_t{thread.signal}));
 }
 
-bool StoppedProcess::IsInside(const std::vector<uint64_t>& entries,
-                              const ProcessMemory& memory) const {
-  const auto is_inside = [&entries](uint64_t address) {
+bool StoppedProcess::IsInside(const std::vector<uint64_t>& entries) const {
+  if (entries.empty()) return false;
+  const uint64_t lowest = entries.front();
+  const uint64_t span = entries.back() + WEFT_HOOK_JUMP_BYTES - lowest;
+  const auto is_inside = [&](uint64_t address) {
+    if (address - lowest >= span) return false;
     const auto after = std::ranges::lower_bound(entries, address);
     return after != entries.begin() && address - *(after - 1) < WEFT_HOOK_JUMP_BYTES;
   };
-  std::vector<uint64_t> stack(kStackBytes / sizeof(uint64_t));
+  std::vector<uint64_t> words(kStackBytes / sizeof(uint64_t));
   for (const auto& [tid, thread] : threads_) {
-    user_regs_struct r{};
-    if (ptrace(PTRACE_GETREGS, tid, nullptr, &r) != 0 || is_inside(r.rip)) return true;
-    // The stack may end sooner: page by page.
-    for (size_t done = 0; done < kStackBytes;) {
-      const uint64_t at = (r.rsp & ~uint64_t{7}) + done;
-      const size_t bytes = std::min<size_t>(4096 - at % 4096, kStackBytes - done);
-      if (!memory.Read(at, stack.data(), bytes)) break;
-      for (size_t i = 0; i < bytes / sizeof(uint64_t); ++i)
-        if (is_inside(stack[i])) return true;
-      done += bytes;
-    }
+    if (thread.instruction == 0 || is_inside(thread.instruction)) return true;
+    const size_t count = ReadStack(pid_, thread.stack, words);
+    if (std::any_of(words.begin(), words.begin() + static_cast<ptrdiff_t>(count), is_inside))
+      return true;
   }
   return false;
 }

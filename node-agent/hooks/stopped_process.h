@@ -17,7 +17,6 @@
 
 #include "lib/base/background.h"
 #include "lib/base/result.h"
-#include "node-agent/hooks/process_memory.h"
 
 namespace weft::hooks {
 
@@ -35,7 +34,8 @@ class StoppedProcess {
   // kPermission: another process traces it, or the kernel lets none do it; kTimeout: a thread does
   // not stop (it waits for a vfork child, say).
   static Result<StoppedProcess> Stop(int32_t pid);
-  StoppedProcess(StoppedProcess&& other) noexcept : threads_(std::move(other.threads_)) {
+  StoppedProcess(StoppedProcess&& other) noexcept
+      : pid_(other.pid_), threads_(std::move(other.threads_)) {
     other.threads_.clear();
   }
   StoppedProcess& operator=(StoppedProcess&&) = delete;
@@ -45,19 +45,22 @@ class StoppedProcess {
   // Is a thread, or code that a signal handler interrupted, inside one of these ranges of
   // WEFT_HOOK_JUMP_BYTES, behind its first byte? True also if that cannot be seen. A place that a
   // signal interrupted is searched on the stack in use, in kStackBytes. `entries`: sorted.
-  [[nodiscard]] bool IsInside(const std::vector<uint64_t>& entries,
-                              const ProcessMemory& memory) const;
+  [[nodiscard]] bool IsInside(const std::vector<uint64_t>& entries) const;
 
  private:
   struct Thread {
     int signal = 0;  // that is delivered when it goes on
+    // Where it goes on, and its stack; 0: not known.
+    uint64_t instruction = 0;
+    uint64_t stack = 0;
   };
 
-  StoppedProcess() = default;
-  Status StopNew(int32_t pid);
+  explicit StoppedProcess(int32_t pid) : pid_(pid) {}
+  Status StopNew();
   Status Wait(int32_t tid);
-  static void SetBack(int32_t tid, int32_t pid);
+  void Look(int32_t tid, Thread& thread) const;
 
+  int32_t pid_;
   std::map<int32_t, Thread> threads_;
 };
 
