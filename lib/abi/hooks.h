@@ -36,7 +36,7 @@
 #include "tracepoint.h"
 
 #define WEFT_HOOKS_MAGIC 0x4b4f4857u /* "WHOK" */
-#define WEFT_HOOKS_VERSION 2u
+#define WEFT_HOOKS_VERSION 3u
 #define WEFT_HOOKS_SYMBOL "weft_hooks"
 #define WEFT_HOOKS_SOCKET "hooks.sock" /* in the folder where the library looks for weft */
 /* What a busy node needs to read the symbols and types of a large program. An agent that died
@@ -82,6 +82,7 @@ struct weft_hook_value {
   uint8_t kind; /* enum weft_hook_kind */
 };
 
+/* A hook without flags records numbers only, which libweft.so does quickest. */
 enum weft_hook_flag {
   /* A filter of the exit reads arguments: they follow the recorded values of its image. */
   WEFT_HOOK_EXIT_ARGUMENTS = 1 << 0,
@@ -107,8 +108,8 @@ struct weft_hook {
   uint8_t original[WEFT_HOOK_JUMP_BYTES + 3];
   uint8_t jump[WEFT_HOOK_JUMP_BYTES + 3];
   uint32_t value_count;
-  uint32_t flags; /* enum weft_hook_flag */
-  uint32_t reserved;
+  uint32_t flags;                /* enum weft_hook_flag */
+  uint32_t floating_count;       /* xmm registers from xmm0 on in which values are */
   struct weft_hook_value result; /* NONE: the return value is not recorded */
   struct weft_hook_value values[WEFT_HOOK_MAX_VALUES];
 };

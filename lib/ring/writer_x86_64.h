@@ -106,6 +106,7 @@
 
 #define WEFT_RSEQ_EXITS WEFT_RSEQ_EXIT(6, 1) WEFT_RSEQ_EXIT(8, 2) WEFT_RSEQ_EXIT(7, 3)
 
+#if defined(__SSE2__)
 /* The words of a payload behind the header, if the code has their number, 1 to 4: loads them to
  * registers, and stores them to the record. The first two and the others are separate, so that
  * neither waits for the other. */
@@ -133,6 +134,14 @@
   ".elseif %c[words] == 3\n\t"     \
   "movq %%xmm1, 32(%[base])\n\t"   \
   ".endif\n\t"
+#define WEFT_WORDS_CLOBBERS "xmm0", "xmm1",
+#else /* a file without vector registers: `words` is 0 */
+#define WEFT_WORDS_LOAD_FIRST
+#define WEFT_WORDS_LOAD_OTHERS
+#define WEFT_WORDS_STORE_FIRST
+#define WEFT_WORDS_STORE_OTHERS
+#define WEFT_WORDS_CLOBBERS
+#endif
 
 /* Copies as many words as the record has, if the code has no number. Clobbers base. */
 #define WEFT_WORDS_COPY                    \
@@ -216,7 +225,7 @@ static inline __attribute__((always_inline)) bool weft_write_words(
       : [rseq] "r"(rseq), [slots] "m"(record->slots), [id_offset] "i"(id_offset),
         [word0] "m"(record->word0), [increment] "m"(record->increment),
         [boundary] "m"(record->boundary), [payload] "S"(payload), [words] "i"(words)
-      : "rax", "rcx", "rdx", "xmm0", "xmm1", "memory", "cc"
+      : "rax", "rcx", "rdx", WEFT_WORDS_CLOBBERS "memory", "cc"
       : failed);
   return true;
 failed:

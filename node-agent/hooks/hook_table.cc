@@ -147,6 +147,9 @@ Result<weft_hook> HookTable::AddTo(Area& area, const NewHook& of) {
   if (FiltersExit(*of.rule)) hook.flags |= WEFT_HOOK_EXIT_ARGUMENTS;
   if (std::ranges::any_of(layout.values, [](const auto& v) { return v.kind == WEFT_HOOK_TEXT; }))
     hook.flags |= WEFT_HOOK_HAS_TEXTS;
+  for (const weft_hook_value& value : layout.values)
+    if (value.source == WEFT_HOOK_FLOATING)
+      hook.floating_count = std::max(hook.floating_count, value.index + uint32_t{1});
   std::memcpy(hook.original, of.code.data(), WEFT_HOOK_JUMP_BYTES);
   const auto jump = JumpFrom(of.address, thunk);
   if (!jump) return Fail(ErrorCode::kNotFound, jump.error().message);

@@ -58,6 +58,7 @@ TEST(HooksPage, HasTheStructsThatAreShared) {
                  .digest = 0x1122334455667788,
                  .value_count = 2,
                  .flags = WEFT_HOOK_EXIT_ARGUMENTS,
+                 .floating_count = 1,
                  .result = {.source = WEFT_HOOK_RESULT, .size = 8}};
   hook.values[0] = {.source = WEFT_HOOK_GENERAL, .size = 4};
   hook.values[1] = {.source = WEFT_HOOK_FLOATING, .size = 8};

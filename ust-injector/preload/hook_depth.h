@@ -13,39 +13,94 @@
 #ifndef WEFT_UST_INJECTOR_PRELOAD_HOOK_DEPTH_H_
 #define WEFT_UST_INJECTOR_PRELOAD_HOOK_DEPTH_H_
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "ust-injector/preload/hook_calls.h"
 
-// A call in one of its turns: its number, and above it the turn. 0: none.
-typedef uint64_t weft_call_id;
+#if defined(__x86_64__)
 
-struct weft_open_call {
-  weft_call_id newest;  // of the thread, before this call
-  weft_call_id around;  // the call around this one; 0: none
-  uint16_t depth;       // number of calls around it
+#include "ust-injector/preload/thread.h"
+
+#define WEFT_DEPTH_THREADS 1024u
+#define WEFT_DEPTH_TRIES 8u /* entries that a thread looks at for its own */
+
+// The newest open call of a thread.
+struct weft_depth {
+  uint64_t thread;  // its thread pointer; 0: free
+  uint32_t tid;     // a thread that ended may have left its thread pointer to another one
+  uint32_t reserved;
+  weft_call_id newest;
+  uint64_t reserved64;
 };
+extern struct weft_depth weft_depths[WEFT_DEPTH_THREADS] __attribute__((visibility("hidden")));
 
-// What the functions below need to know of a call; hooks.c answers.
-struct weft_call_place {
-  const uint64_t* slot;  // where its return address lies
-  uint64_t stub;         // what it is
-  weft_call_id around;
-  uint16_t depth;
-};
-// Returns false if that call is not open any more.
-bool weft_hook_find_call(weft_call_id id, struct weft_call_place* place)
-    __attribute__((visibility("hidden")));
-// Was the function of an open call left without an end?
-bool weft_hook_is_left(weft_call_id id, const struct weft_call_place* place, bool is_readable)
-    __attribute__((visibility("hidden")));
+// Returns the calling thread's entry. A thread that finds no free entry takes another thread's:
+// both then count from 0 again.
+struct weft_depth* weft_depth_own(void);
 
-// Returns the place of a call whose return address lies in `slot`.
-struct weft_open_call weft_depth_find(const uint64_t* slot);
+static inline struct weft_depth* weft_depth_entry(uint64_t thread, uint32_t i) {
+  return &weft_depths[(((uint32_t)(thread >> 6) * 2654435761u >> 22) + i) % WEFT_DEPTH_THREADS];
+}
 
-// The call is the thread's newest one from now on.
-void weft_depth_push(weft_call_id id);
+// The same, without a system call; NULL: it takes one, or the thread has none yet.
+static inline struct weft_depth* weft_depth_known(void) {
+  const uint64_t self = weft_thread_pointer();
+  const uint32_t tid = weft_thread_id_known();
+  for (uint32_t i = 0; i < WEFT_DEPTH_TRIES; ++i) {
+    struct weft_depth* entry = weft_depth_entry(self, i);
+    // relaxed: the entry is the thread's own. Another thread's gives a wrong depth
+    if (__atomic_load_n(&entry->thread, __ATOMIC_RELAXED) == self)
+      return tid != 0 && entry->tid == tid ? entry : NULL;
+  }
+  return NULL;
+}
 
-// A call ends.
-void weft_depth_pop(const struct weft_open_call* call);
+enum weft_depth_answer { WEFT_DEPTH_OPEN, WEFT_DEPTH_LEFT, WEFT_DEPTH_ASK };
+
+// Is `call` around one whose return address lies in `slot`? The page of `slot` can be read: a call
+// lies there.
+static inline enum weft_depth_answer weft_depth_look(const struct weft_hook_call* call,
+                                                     uint32_t number, const uint64_t* slot) {
+  // A function that jumped to this one at its end left its own stub's address.
+  if (call->slot == slot)
+    return *slot == weft_stub_return(number) ? WEFT_DEPTH_OPEN : WEFT_DEPTH_LEFT;
+  if (call->slot < slot) return WEFT_DEPTH_LEFT;
+  if (((uint64_t)(uintptr_t)call->slot ^ (uint64_t)(uintptr_t)slot) >= 4096) return WEFT_DEPTH_ASK;
+  return weft_call_is_left(*call->slot, call->slot, number) ? WEFT_DEPTH_LEFT : WEFT_DEPTH_OPEN;
+}
+
+// Finds the place of a call whose return address lies in `slot`. False: it takes a system call, and
+// `may_ask` does not allow it.
+static inline bool weft_depth_find(const struct weft_depth* thread, const uint64_t* slot,
+                                   bool may_ask, struct weft_open_call* open) {
+  // relaxed: the thread's own
+  const weft_call_id newest = __atomic_load_n(&thread->newest, __ATOMIC_RELAXED);
+  *open = (struct weft_open_call){.newest = newest, .around = newest};
+  while (open->around != 0) {
+    const uint32_t number = weft_call_number(open->around);
+    const struct weft_hook_call* call = &weft_hook_calls[number];
+    // acquire: pairs with the release that published the call
+    if (weft_call_id_of(number, __atomic_load_n(&call->turn, __ATOMIC_ACQUIRE)) != open->around) {
+      open->around = 0;
+      break;
+    }
+    enum weft_depth_answer answer = weft_depth_look(call, number, slot);
+    if (answer == WEFT_DEPTH_ASK) {
+      if (!may_ask) return false;
+      answer = weft_call_is_lost(number) ? WEFT_DEPTH_LEFT : WEFT_DEPTH_OPEN;
+    }
+    if (answer == WEFT_DEPTH_OPEN) {
+      open->depth = (uint16_t)(call->open.depth + 1);
+      break;
+    }
+    open->around = call->open.around;
+  }
+  return true;
+}
+
+// The thread's newest call from now on.
+static inline void weft_depth_set(struct weft_depth* thread, weft_call_id newest) {
+  __atomic_store_n(&thread->newest, newest, __ATOMIC_RELAXED);  // relaxed: as above
+}
+
+#endif
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_HOOK_DEPTH_H_

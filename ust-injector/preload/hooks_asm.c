@@ -8,63 +8,37 @@
 //   weft_hook_stub_data has the caller: the page of stubs begins with the distance to it.
 //   in the two or three instructions of a stub where the stack has neither address, a stack that
 //   a signal handler asks for ends there.
-#include "ust-injector/preload/hooks.h"
+#include "ust-injector/preload/hooks_asm.h"
 
 #if defined(__x86_64__)
 
-#define SAVE                     \
-  "movq %rdi, 0(%rsp)\n\t"       \
-  "movq %rsi, 8(%rsp)\n\t"       \
-  "movq %rdx, 16(%rsp)\n\t"      \
-  "movq %rcx, 24(%rsp)\n\t"      \
-  "movq %r8, 32(%rsp)\n\t"       \
-  "movq %r9, 40(%rsp)\n\t"       \
-  "movq %rax, 48(%rsp)\n\t"      \
-  "movq %r10, 56(%rsp)\n\t"      \
-  "movq %r11, 64(%rsp)\n\t"      \
-  "movups %xmm0, 80(%rsp)\n\t"   \
-  "movups %xmm1, 96(%rsp)\n\t"   \
-  "movups %xmm2, 112(%rsp)\n\t"  \
-  "movups %xmm3, 128(%rsp)\n\t"  \
-  "movups %xmm4, 144(%rsp)\n\t"  \
-  "movups %xmm5, 160(%rsp)\n\t"  \
-  "movups %xmm6, 176(%rsp)\n\t"  \
-  "movups %xmm7, 192(%rsp)\n\t"  \
-  "movups %xmm8, 208(%rsp)\n\t"  \
-  "movups %xmm9, 224(%rsp)\n\t"  \
-  "movups %xmm10, 240(%rsp)\n\t" \
-  "movups %xmm11, 256(%rsp)\n\t" \
-  "movups %xmm12, 272(%rsp)\n\t" \
-  "movups %xmm13, 288(%rsp)\n\t" \
-  "movups %xmm14, 304(%rsp)\n\t" \
-  "movups %xmm15, 320(%rsp)\n\t"
+// struct weft_hook_registers, 136 bytes, below what lies in the stack. `cfa`: the distance to the
+// caller's frame is that much afterwards. Of the floating registers, only xmm0 is stored here.
+#define SAVE(cfa)            \
+  "subq $136, %rsp\n\t"      \
+  ".cfi_def_cfa_offset " cfa \
+  "\n\t"                     \
+  "movq %rdi, 64(%rsp)\n\t"  \
+  "movq %rsi, 72(%rsp)\n\t"  \
+  "movq %rdx, 80(%rsp)\n\t"  \
+  "movq %rcx, 88(%rsp)\n\t"  \
+  "movq %r8, 96(%rsp)\n\t"   \
+  "movq %r9, 104(%rsp)\n\t"  \
+  "movq %rax, 112(%rsp)\n\t" \
+  "movq %r10, 120(%rsp)\n\t" \
+  "movq %r11, 128(%rsp)\n\t" \
+  "movq %xmm0, 0(%rsp)\n\t"
 
-#define RESTORE                  \
-  "movups 80(%rsp), %xmm0\n\t"   \
-  "movups 96(%rsp), %xmm1\n\t"   \
-  "movups 112(%rsp), %xmm2\n\t"  \
-  "movups 128(%rsp), %xmm3\n\t"  \
-  "movups 144(%rsp), %xmm4\n\t"  \
-  "movups 160(%rsp), %xmm5\n\t"  \
-  "movups 176(%rsp), %xmm6\n\t"  \
-  "movups 192(%rsp), %xmm7\n\t"  \
-  "movups 208(%rsp), %xmm8\n\t"  \
-  "movups 224(%rsp), %xmm9\n\t"  \
-  "movups 240(%rsp), %xmm10\n\t" \
-  "movups 256(%rsp), %xmm11\n\t" \
-  "movups 272(%rsp), %xmm12\n\t" \
-  "movups 288(%rsp), %xmm13\n\t" \
-  "movups 304(%rsp), %xmm14\n\t" \
-  "movups 320(%rsp), %xmm15\n\t" \
-  "movq 0(%rsp), %rdi\n\t"       \
-  "movq 8(%rsp), %rsi\n\t"       \
-  "movq 16(%rsp), %rdx\n\t"      \
-  "movq 24(%rsp), %rcx\n\t"      \
-  "movq 32(%rsp), %r8\n\t"       \
-  "movq 40(%rsp), %r9\n\t"       \
-  "movq 48(%rsp), %rax\n\t"      \
-  "movq 56(%rsp), %r10\n\t"      \
-  "movq 64(%rsp), %r11\n\t"
+#define RESTORE              \
+  "movq 64(%rsp), %rdi\n\t"  \
+  "movq 72(%rsp), %rsi\n\t"  \
+  "movq 80(%rsp), %rdx\n\t"  \
+  "movq 88(%rsp), %rcx\n\t"  \
+  "movq 96(%rsp), %r8\n\t"   \
+  "movq 104(%rsp), %r9\n\t"  \
+  "movq 112(%rsp), %rax\n\t" \
+  "movq 120(%rsp), %r10\n\t" \
+  "movq 128(%rsp), %r11\n\t"
 
 // From a thunk: the hook lies on the stack, below the return address. Leaves as a jump to the
 // displaced instructions, with the stack of the call; or to a stub, without the return address.
@@ -75,75 +49,104 @@ __asm__(
     ".globl weft_hook_entry\n"
     ".hidden weft_hook_entry\n"
     ".type weft_hook_entry, @function\n"
+    ".balign 64\n"
     "weft_hook_entry:\n\t"
     ".cfi_startproc\n\t"
-    ".cfi_def_cfa_offset 16\n\t"
-    "pushq %rbp\n\t"
-    ".cfi_def_cfa_offset 24\n\t"
-    ".cfi_offset %rbp, -24\n\t"
-    "movq %rsp, %rbp\n\t"
-    ".cfi_def_cfa_register %rbp\n\t"
-    "subq $344, %rsp\n\t"
-    "andq $-16, %rsp\n\t"  //
-    SAVE
+    ".cfi_def_cfa_offset 16\n\t"  //
+    SAVE("152")
+    "movq 136(%rsp), %rsi\n\t"
+    "cmpl $1, 80(%rsi)\n\t"  // hook->floating_count
+    "ja 2f\n"
+    "1:\n\t"
     "movq %rsp, %rdi\n\t"
-    "movq 8(%rbp), %rsi\n\t"
-    "leaq 16(%rbp), %rdx\n\t"
     "call weft_hook_enter\n\t"
     "testq %rax, %rax\n\t"
-    "jnz 1f\n\t"
-    "movq 8(%rbp), %rax\n\t"
-    "movq 8(%rax), %rax\n\t"  // hook->resume
-    "movq %rax, 8(%rbp)\n\t"  //
+    "jz 3f\n\t"
+    "movq %rax, 136(%rsp)\n\t"  //
     RESTORE
-    "leave\n\t"
     ".cfi_remember_state\n\t"
-    ".cfi_def_cfa %rsp, 16\n\t"
-    ".cfi_restore %rbp\n\t"
-    "leaq 8(%rsp), %rsp\n\t"
-    ".cfi_def_cfa_offset 8\n\t"
-    "jmp *-8(%rsp)\n"
-    "1:\n\t"
-    ".cfi_restore_state\n\t"
-    "movq %rax, 8(%rbp)\n\t"  //
-    RESTORE
-    "leave\n\t"
-    ".cfi_def_cfa %rsp, 16\n\t"
-    ".cfi_restore %rbp\n\t"
-    "leaq 16(%rsp), %rsp\n\t"
+    "addq $152, %rsp\n\t"
     ".cfi_def_cfa_offset 0\n\t"
-    "jmp *-16(%rsp)\n\t"
+    "jmp *-16(%rsp)\n"
+    ".cfi_restore_state\n"
+    "2:\n\t"
+    "movq %xmm1, 8(%rsp)\n\t"
+    "movq %xmm2, 16(%rsp)\n\t"
+    "movq %xmm3, 24(%rsp)\n\t"
+    "movq %xmm4, 32(%rsp)\n\t"
+    "movq %xmm5, 40(%rsp)\n\t"
+    "movq %xmm6, 48(%rsp)\n\t"
+    "movq %xmm7, 56(%rsp)\n\t"
+    "jmp 1b\n"
+    "3:\n\t"
+    "movq 136(%rsp), %rax\n\t"
+    "movq 8(%rax), %rax\n\t"  // hook->resume
+    "movq %rax, 136(%rsp)\n\t"  //
+    RESTORE
+    "addq $144, %rsp\n\t"
+    ".cfi_def_cfa_offset 8\n\t"
+    "jmp *-8(%rsp)\n\t"
     ".cfi_endproc\n"
     ".size weft_hook_entry, . - weft_hook_entry\n");
 
 // From a stub: its number lies on the stack, where the return address was, until the call is over
-// (is_lost in hooks.c).
+// (hook_calls.h).
 __asm__(
     ".text\n"
     ".type weft_hook_exit, @function\n"
+    ".balign 64\n"
     "weft_hook_exit:\n\t"
     ".cfi_startproc\n\t"
-    ".cfi_undefined %rip\n\t"
+    ".cfi_undefined %rip\n\t"  //
+    SAVE("144")
+    "movq 136(%rsp), %rsi\n\t"
+    "movq %rsp, %rdi\n\t"
+    "call weft_hook_leave\n\t"
+    "movq %rax, 136(%rsp)\n\t"
+    ".cfi_offset %rip, -8\n\t"  //
+    RESTORE
+    "addq $136, %rsp\n\t"
+    ".cfi_def_cfa_offset 8\n\t"
+    "ret\n\t"
+    ".cfi_endproc\n"
+    ".size weft_hook_exit, . - weft_hook_exit\n");
+
+// uint64_t weft_hook_call_slowly(function, first, second, third, fourth)
+#define EACH_VECTOR(does)                                                                        \
+  does("0", "0") does("1", "16") does("2", "32") does("3", "48") does("4", "64") does("5", "80") \
+      does("6", "96") does("7", "112") does("8", "128") does("9", "144") does("10", "160")       \
+          does("11", "176") does("12", "192") does("13", "208") does("14", "224")                \
+              does("15", "240")
+#define SAVE_VECTOR(n, at) "movups %xmm" n ", " at "(%rsp)\n\t"
+#define RESTORE_VECTOR(n, at) "movups " at "(%rsp), %xmm" n "\n\t"
+__asm__(
+    ".text\n"
+    ".globl weft_hook_call_slowly\n"
+    ".hidden weft_hook_call_slowly\n"
+    ".type weft_hook_call_slowly, @function\n"
+    "weft_hook_call_slowly:\n\t"
+    ".cfi_startproc\n\t"
     "pushq %rbp\n\t"
     ".cfi_def_cfa_offset 16\n\t"
     ".cfi_offset %rbp, -16\n\t"
     "movq %rsp, %rbp\n\t"
     ".cfi_def_cfa_register %rbp\n\t"
-    "subq $344, %rsp\n\t"
+    "subq $256, %rsp\n\t"
     "andq $-16, %rsp\n\t"  //
-    SAVE
-    "movq 8(%rbp), %rsi\n\t"
-    "movq %rsp, %rdi\n\t"
-    "call weft_hook_leave\n\t"
-    "movq %rax, 8(%rbp)\n\t"
-    ".cfi_offset %rip, -8\n\t"  //
-    RESTORE
+    EACH_VECTOR(SAVE_VECTOR)
+    "movq %rdi, %rax\n\t"
+    "movq %rsi, %rdi\n\t"
+    "movq %rdx, %rsi\n\t"
+    "movq %rcx, %rdx\n\t"
+    "movq %r8, %rcx\n\t"
+    "call *%rax\n\t"  //
+    EACH_VECTOR(RESTORE_VECTOR)
     "leave\n\t"
     ".cfi_def_cfa %rsp, 8\n\t"
     ".cfi_restore %rbp\n\t"
     "ret\n\t"
     ".cfi_endproc\n"
-    ".size weft_hook_exit, . - weft_hook_exit\n");
+    ".size weft_hook_call_slowly, . - weft_hook_call_slowly\n");
 
 // Pages of stubs. The first 8 bytes of a page are the distance from it to its part of
 // weft_hook_stub_data, in which each stub's data has the stub's own offset. Stub number n:
@@ -199,7 +202,9 @@ __asm__(
     ".size weft_hook_stubs, . - weft_hook_stubs\n");
 
 _Static_assert(WEFT_HOOK_PAGES == 16 && WEFT_HOOK_STUBS_PER_PAGE == 256, "as repeated above");
-_Static_assert(sizeof(struct weft_hook_registers) == 80 + 256, "as saved above");
+_Static_assert(sizeof(struct weft_hook_registers) == 136, "as saved above");
+_Static_assert(__builtin_offsetof(struct weft_hook_registers, general) == 64, "as saved above");
 _Static_assert(__builtin_offsetof(struct weft_hook, resume) == 8, "as read above");
+_Static_assert(__builtin_offsetof(struct weft_hook, floating_count) == 80, "as read above");
 
 #endif

@@ -68,24 +68,20 @@ static uint32_t find_tid_offset(uint32_t tid) {
 }
 
 uint32_t weft_thread_id(void) {
+  const uint32_t known = weft_thread_id_known();
+  if (__builtin_expect(known != 0, 1)) return known;
   const uintptr_t tp = weft_thread_pointer();
-  const uint32_t offset = weft_anchor->tid_offset;
-  if (__builtin_expect(offset != 0 && !weft_ids_are_shared(), 1)) {
-    const uint32_t tid = *(const volatile uint32_t*)(tp + offset);
-    // Once two threads agree, the offset is right for all; the first thread is right by itself.
-    if (weft_anchor->tid_confirmed || weft_anchor->tid_found_at == tp || weft_silent) return tid;
-    const uint32_t real = (uint32_t)weft_syscall(__NR_gettid, 0);
-    if (real == tid) {
-      weft_anchor->tid_confirmed = 1;
-    } else {
-      weft_anchor->tid_offset = 0;
-    }
-    return real;
-  }
   const uint32_t tid = (uint32_t)weft_syscall(__NR_gettid, 0);
-  if (!weft_ids_are_shared() && !weft_silent) {
+  if (weft_ids_are_shared()) return tid;
+  const uint32_t offset = weft_anchor->tid_offset;
+  if (offset == 0) {
+    if (weft_silent) return tid;
     weft_anchor->tid_found_at = tp;
     weft_anchor->tid_offset = find_tid_offset(tid);
+  } else if (*(const volatile uint32_t*)(tp + offset) == tid) {
+    weft_anchor->tid_confirmed = 1;
+  } else {
+    weft_anchor->tid_offset = 0;
   }
   return tid;
 }
