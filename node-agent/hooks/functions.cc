@@ -17,6 +17,7 @@
 #include "lib/elf/elf_image.h"
 #include "lib/event/match.h"
 #include "node-agent/hooks/limits.h"
+#include "node-agent/hooks/side_entries.h"
 
 namespace weft::hooks {
 namespace {
@@ -240,6 +241,19 @@ uint64_t LowestSegment(const ElfImage& image) {
   return lowest == UINT64_MAX ? 0 : lowest & ~uint64_t{4095};
 }
 
+Status RefuseSideEntries(int file, const ElfImage& image, FunctionFile& functions) {
+  std::vector<uint64_t> values;
+  for (const Function& function : functions.functions)
+    if (function.why_not.empty()) values.push_back(function.value);
+  if (values.empty()) return {};
+  SideEntries entries(functions.values, values);
+  WEFT_TRY(entries.Search(file, image));
+  for (Function& function : functions.functions)
+    if (entries.found().contains(function.value))
+      function.why_not = "another function branches into its first bytes";
+  return {};
+}
+
 }  // namespace
 
 bool MeansFunction(const std::string& pattern, const std::string& symbol, std::string& event_name) {
@@ -266,7 +280,9 @@ Result<FunctionFile> ReadFunctions(int file, const std::vector<HookRule>& rules,
   const auto take = [&](const Symbol& symbol, unsigned type) { reader.Take(symbol, type); };
   WEFT_TRY(EachSymbol(image, SHT_SYMTAB, take));
   WEFT_TRY(EachSymbol(image, SHT_DYNSYM, take));
-  return reader.Finish();
+  WEFT_ASSIGN(FunctionFile functions, reader.Finish());
+  WEFT_TRY(RefuseSideEntries(file, image, functions));
+  return functions;
 }
 
 std::vector<uint64_t> AddressesToType(const FunctionFile& file) {

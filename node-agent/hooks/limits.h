@@ -13,6 +13,10 @@ namespace weft::hooks {
 inline constexpr uint64_t kMaxFunctionBytes = uint64_t{1} << 20;
 // Entries of one jump table that are looked at. gcc's largest tables have some thousands.
 inline constexpr size_t kMaxTableEntries = 65536;
+// Code of one file that is searched for branches into other functions, and bytes in it that look
+// like one and are decoded: less than a second.
+inline constexpr uint64_t kMaxCodeBytes = uint64_t{512} << 20;
+inline constexpr size_t kMaxBranchChecks = 65536;
 // Symbols of one file, and functions of it that one look can hook. The areas have room for fewer.
 inline constexpr size_t kMaxSymbols = size_t{4} << 20;
 inline constexpr size_t kMaxMatches = 16384;
