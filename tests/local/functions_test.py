@@ -7,6 +7,8 @@ import json
 import os
 import platform
 import random
+import re
+import shutil
 import signal
 import subprocess
 import time
@@ -18,6 +20,7 @@ PROGRAM = BUILD / "tests" / "local" / "local_functions"
 THROWS = BUILD / "tests" / "local" / "local_functions_throws"
 PYTHON = "/usr/bin/python3"
 SWITCH = BUILD / "tests" / "local" / "local_functions_switch"
+LONG = os.environ.get("WEFT_LONG") == "1"
 MYLIB = BUILD / "examples" / "libmylib.so"
 ARGUMENTS = [("a", "int8"), ("b", "uint16"), ("c", "int32"), ("d", "int64"), ("e", "uint64"), ("f", "pointer"),
              ("g", "int32"), ("x", "float"), ("y", "double"), ("h", "uint8")]
@@ -326,7 +329,38 @@ class Refused(FunctionsTest):
         self.assertEqual(self.counts()["emitted"], 0)
 
 
-class Switching(FunctionsTest):
+class HotFunctionsTest(FunctionsTest):
+    """Tests with a program that calls its functions in several threads, and checks each result, until a file exists."""
+
+    def start_hot(self):
+        """Starts a recording of it. Returns the recording, the program's process id and the file."""
+        over = self.folder / "over"
+        weft = self.start(*self.all_functions(), program=[PROGRAM, "until", over])
+        def found():
+            return next((pid for pid in children_of(weft.pid) if name_of(pid) == "local_functions"), None)
+        return weft, self.wait_for(found, "the program was not started"), over
+
+
+@unittest.skipIf(shutil.which("gdb") is None, "needs gdb")
+class Debugger(HotFunctionsTest):
+    def test_stacks_are_complete(self):
+        """gdb passes the stubs by the library's tables of unwinding, in each hooked call."""
+        weft, pid, over = self.start_hot()
+        # A process that a debugger holds is not hooked: first there are events.
+        self.wait_for(lambda: any(path.stat().st_size > 0 for path in (self.folder / "trace").rglob("user_*")))
+        done = subprocess.run(["gdb", "-nx", "-batch", "-p", str(pid), "-ex", "tbreak recursive if $rdi == 0", "-ex",
+                               "continue", "-ex", "bt"], capture_output=True, text=True, check=False, timeout=PATIENCE,
+                              stdin=subprocess.DEVNULL)
+        over.touch()
+        self.finish(weft)
+        frames = re.findall(r"^#\d+ +(?:0x[0-9a-f]+ in )?(\w+)", done.stdout, re.MULTILINE)
+        self.assertEqual(frames.count("weft_hook_stubs"), 3, done)
+        self.assertEqual([f for f in frames if f != "weft_hook_stubs"][:6],
+                         ["recursive"] * 4 + ["call_all", "call_until_end"], done)
+        self.assertIn("start_thread", frames)
+
+
+class Switching(HotFunctionsTest):
     def test_memory_is_as_before_when_the_recording_is_over(self):
         plain = subprocess.run([PROGRAM, "memory"], input="\n", capture_output=True, text=True, check=True,
                                timeout=PATIENCE).stdout.splitlines()[0]
@@ -351,24 +385,15 @@ class Switching(FunctionsTest):
         self.finish(weft)
         self.wait_for(lambda: answer() == plain, "hooks were left")
 
-    def start_hot(self):
-        """Starts a recording of a program that runs until the file `over` exists. Returns the
-        recording, the program's process id and the file."""
-        over = self.folder / "over"
-        weft = self.start(*self.all_functions(), program=[PROGRAM, "until", over])
-        def found():
-            return next((pid for pid in children_of(weft.pid) if name_of(pid) == "local_functions"), None)
-        return weft, self.wait_for(found, "the program was not started"), over
-
     def test_switching_under_hot_threads_and_its_deaths(self):
         """The program checks the result of each call while its functions are switched 300 times, and
-        while what switches them is killed at any point, 40 times."""
+        while what switches them is killed at any point, 40 times; 1,000 and 100 times in the long form."""
         weft, pid, over = self.start_hot()
         self.wait_for(lambda: self.session_processes(weft).get("weft-agent"))
         time.sleep(1)
-        done = subprocess.run([SWITCH, str(pid), "300"], capture_output=True, text=True, check=False, timeout=PATIENCE)
+        done = subprocess.run([SWITCH, str(pid), "1000" if LONG else "300"], capture_output=True, text=True, check=False, timeout=PATIENCE)
         self.assertEqual(done.returncode, 0, done.stderr)
-        for _ in range(40):
+        for _ in range(100 if LONG else 40):
             with subprocess.Popen([SWITCH, str(pid), "1000000"], stderr=subprocess.DEVNULL) as switch:
                 time.sleep(0.01 + random.random() * 0.09)
                 switch.kill()

@@ -4,6 +4,8 @@ and the counts and values are those that the programs count themselves."""
 
 import collections
 import hashlib
+import os
+import pathlib
 import platform
 import random
 import re
@@ -12,10 +14,12 @@ import threading
 import unittest
 
 from tests.local.real_programs import NGINX, POSTGRES, REDIS, Nginx, Postgres, Redis, missing
-from tests.local.weft_local import BUILD, PATIENCE, WEFT, LocalTest
+from tests.local.weft_local import BUILD, PATIENCE, LocalTest
 
 PYTHON = "/usr/bin/python3"
 THROWS = BUILD / "tests" / "local" / "local_functions_throws"
+THROWS_SOURCE = pathlib.Path(__file__).with_name("functions_throws.cc")
+LONG = os.environ.get("WEFT_LONG") == "1"
 # A filter that no call passes: the hook runs, and nothing is written.
 NEVER = "depth > 60000"
 
@@ -304,6 +308,40 @@ class PythonTest(RealProgramsTest):
                          [-1 + 2 + 3 + n + 4 + 5 for n in range(1000)])
         self.assertEqual([fields["value"] for fields in events["sqlite3_bind_int64_entry"]], list(range(700)))
         self.assertEqual([fields["ret"] for fields in events["sqlite3_bind_int64_exit"]], [0] * 700)
+
+
+class CommandsTest(RealProgramsTest):
+    """Programs that end by themselves, with all functions of some of their objects hooked. What they print is the same."""
+
+    def check(self, objects, *command, at_least):
+        plain = subprocess.run(command, capture_output=True, check=True, timeout=PATIENCE).stdout
+        self.assertGreater(len(plain), 10)
+        out, err = self.record(*self.everything_of(*objects), program=command, errors="surrogateescape")
+        self.assertEqual(out.encode(errors="surrogateescape"), plain)
+        self.assert_hooked(err.splitlines(), at_least=at_least)
+
+    @unittest.skipIf(missing("/usr/bin/g++"), "needs Debian's compiler")
+    def test_compiler_with_its_libraries_for_numbers(self):
+        """GMP is assembly: some of its functions branch into others."""
+        self.check(("libgmp.so*", "libmpfr.so*", "libmpc.so*"), "/usr/bin/g++", "-std=c++20", "-O1", "-S", "-o", "-",
+                   THROWS_SOURCE, at_least=1200)
+
+    @unittest.skipIf(missing("/usr/bin/perl"), "needs Debian's perl")
+    def test_perl(self):
+        self.check(("perl",), "/usr/bin/perl", "-e",
+                   "for (1..20000) { my $x = $_; $x =~ s/1/one/g; $h{$x} = sprintf('%x', $_) } "
+                   "eval { die 'x' }; print $@, join(',', map { $h{$_} } sort keys %h)", at_least=1700)
+
+    @unittest.skipUnless(LONG, "only in the long form")
+    def test_bash(self):
+        self.check(("bash",), "/bin/bash", "-c", "f() { local x=$1; echo $((x * x)) | (read -r y; echo \"$y\"); }; "
+                   "trap 'echo trap' USR1; for i in {1..200}; do f $i; kill -USR1 $$; done; ls /usr/lib", at_least=1500)
+
+    @unittest.skipUnless(LONG and not missing("gdb"), "only in the long form, with gdb")
+    def test_gdb(self):
+        self.check(("libstdc++.so*", "libpython3*"), "gdb", "-nx", "-batch", "-ex", "disassemble main", "-ex",
+                   "python import json; print(json.dumps([n / 7 for n in range(20000)]))",
+                   THROWS, at_least=3500)
 
 
 class ExceptionsTest(RealProgramsTest):
