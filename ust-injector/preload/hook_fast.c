@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way that most calls of hooked functions take (hooks.h): numbers, entry and exit, an event
-// without filter or context, a thread that was seen before. Everything else goes to hooks.c.
+// The way that most calls of hooked functions take (hooks.h): numbers, entry and exit, a thread
+// that was seen before. An event without filter and context is recorded here. Everything else goes
+// to hooks.c.
 //
 // This file is compiled without vector registers (-mgeneral-regs-only), and calls nothing that uses
 // them, but by weft_hook_call_slowly.
@@ -16,30 +17,36 @@ static inline struct weft_event* event_at(uint64_t address) {
   return (struct weft_event*)(uintptr_t)address;
 }
 
-// Returns the decision by which an event is recorded here; NULL: the event is off; SLOWLY: it must
-// be decided, or takes more than this file does.
-#define SLOWLY (&weft_undecided)
+// False: the event was never recorded (hooks.c prepares it).
+static inline bool is_prepared(const struct weft_event* event) {
+  // acquire: pairs with the release of `emit`, which is stored last
+  return event == NULL || __atomic_load_n(&event->emit, __ATOMIC_ACQUIRE) != NULL;
+}
+
+// Returns the decision by which a prepared event is recorded; NULL: the event is off; OTHERWISE: it
+// must be decided, or has a filter or a context.
+#define OTHERWISE (&weft_undecided)
 static inline const struct weft_event_state* state_of(const struct weft_event* event) {
   if (event == NULL) return NULL;
-  // acquire: pairs with the release of `emit`, which is stored last (hooks.c)
-  if (__atomic_load_n(&event->emit, __ATOMIC_ACQUIRE) == NULL) return SLOWLY;
   // relaxed: it is only compared with what was decided for it
   const uint64_t word = __atomic_load_n(event->enabled, __ATOMIC_RELAXED);
   if (word == 0) return NULL;
   // consume in effect (address dependency): the state is complete before it is published
   const struct weft_event_state* state =
       __atomic_load_n((const struct weft_event_state* const*)&event->state, __ATOMIC_RELAXED);
-  return state->key == (word | WEFT_STATE_FAST) ? state : SLOWLY;
+  return state->key == (word | WEFT_STATE_FAST) ? state : OTHERWISE;
+}
+
+static inline bool write_words(const struct weft_event_state* state, const uint64_t* image) {
+  const intptr_t rseq = weft_process.rseq_offset;
+  return __builtin_expect(weft_process.slot_id_offset == WEFT_RSEQ_MM_CID_OFFSET, 1)
+             ? weft_write_words(rseq, WEFT_RSEQ_MM_CID_OFFSET, &state->record, image, 0)
+             : weft_write_words(rseq, WEFT_RSEQ_CPU_ID_OFFSET, &state->record, image, 0);
 }
 
 static inline void record(const struct weft_event_state* state, struct weft_event* event,
                           const uint64_t* image, const struct weft_hook* hook) {
-  const intptr_t rseq = weft_process.rseq_offset;
-  const bool written =
-      __builtin_expect(weft_process.slot_id_offset == WEFT_RSEQ_MM_CID_OFFSET, 1)
-          ? weft_write_words(rseq, WEFT_RSEQ_MM_CID_OFFSET, &state->record, image, 0)
-          : weft_write_words(rseq, WEFT_RSEQ_CPU_ID_OFFSET, &state->record, image, 0);
-  if (__builtin_expect(!written, 0))
+  if (__builtin_expect(state == OTHERWISE || !write_words(state, image), 0))
     weft_hook_call_slowly((weft_hook_slow_fn*)event->emit, event, image, NULL,
                           (const void*)(uintptr_t)hook->address);
 }
@@ -75,16 +82,17 @@ static inline void record_exit(const struct weft_event_state* state,
 }
 
 const void* weft_hook_enter(const struct weft_hook_registers* registers, struct weft_hook* hook) {
-  const struct weft_event_state* entry = state_of(event_at(hook->entry));
-  const struct weft_event_state* exit = state_of(event_at(hook->exit));
   uint64_t* slot = weft_hook_slot(registers);
   struct weft_depth* thread = weft_depth_known();
   struct weft_open_call open;
   uint32_t number = 0;
-  if (__builtin_expect(hook->flags != 0 || hook->call != 0 || entry == SLOWLY || exit == SLOWLY ||
-                           thread == NULL || !weft_depth_find(thread, slot, false, &open),
+  if (__builtin_expect(hook->flags != 0 || hook->call != 0 || !is_prepared(event_at(hook->entry)) ||
+                           !is_prepared(event_at(hook->exit)) || thread == NULL ||
+                           !weft_depth_find(thread, slot, false, &open),
                        0))
     goto slowly;
+  const struct weft_event_state* entry = state_of(event_at(hook->entry));
+  const struct weft_event_state* exit = state_of(event_at(hook->exit));
   if (exit != NULL && (number = take_quickly()) == 0) goto slowly;
   if (entry != NULL) record_entry(entry, registers, hook, open.depth);
   if (number == 0) return NULL;
@@ -100,11 +108,13 @@ uint64_t weft_hook_leave(const struct weft_hook_registers* registers, uint64_t i
   const uint32_t number = (uint32_t)index;
   const struct weft_hook_call* call = &weft_hook_calls[number];
   const struct weft_hook* hook = call->hook;
-  const struct weft_event_state* exit = state_of(event_at(hook->exit));
   struct weft_depth* thread = weft_depth_known();
-  if (__builtin_expect(hook->flags != 0 || hook->call != 0 || exit == SLOWLY || thread == NULL, 0))
+  if (__builtin_expect(hook->flags != 0 || hook->call != 0 || !is_prepared(event_at(hook->exit)) ||
+                           thread == NULL,
+                       0))
     return weft_hook_call_slowly((weft_hook_slow_fn*)weft_hook_leave_slowly, registers,
                                  (const void*)index, NULL, NULL);
+  const struct weft_event_state* exit = state_of(event_at(hook->exit));
   const uint64_t returns_to = weft_hook_stub_data[number].returns_to;
   const struct weft_open_call open = call->open;
   if (exit != NULL) record_exit(exit, registers, hook, open.depth);
