@@ -127,6 +127,31 @@ def sample():
     return with_shell(image)
 
 
+def database():
+    """Debian's PostgreSQL, with pgbench."""
+    image = Image(f"localhost/weft-test/database:{TAG}", user=UNPRIVILEGED)
+    root = pathlib.Path("/usr/lib/postgresql/15")
+    for name in ("postgres", "initdb", "psql", "pgbench", "pg_isready"):
+        image.program(root / "bin" / name, root / "bin" / name)
+    for name in ("plpgsql", "dict_snowball"):
+        image.file(root / f"lib/{name}.so", root / f"lib/{name}.so")
+    share = pathlib.Path("/usr/share/postgresql/15")
+    for path in sorted(share.rglob("*")):
+        if path.is_file() and "man" not in path.relative_to(share).parts and \
+                (path.parent.name != "extension" or path.name.startswith("plpgsql")):
+            image.file(path, path)
+    return with_shell(image)
+
+
+def web():
+    """Debian's nginx, and openssl as its client."""
+    image = Image(f"localhost/weft-test/web:{TAG}", user=UNPRIVILEGED)
+    for path in ("/usr/sbin/nginx", "/usr/bin/openssl"):
+        image.program(path, path)
+    image.file("/etc/ssl/openssl.cnf", "/usr/lib/ssl/openssl.cnf")
+    return with_shell(image)
+
+
 def tenant():
     image = Image(f"localhost/weft-test/tenant:{TAG}", entrypoint=["/usr/bin/tenant"],
                   user=UNPRIVILEGED)
@@ -145,8 +170,8 @@ def preloading():
 
 
 IMAGES = {"weft-agent": agent, "weft-kmod": kmod, "weft-controller": controller, "weft-webhook": webhook,
-          "weft-relay": relay, "shell": shell, "shop": shop, "sample": sample, "tenant": tenant, "preloading": preloading,
-          "older-controller": older_controller}
+          "weft-relay": relay, "shell": shell, "shop": shop, "sample": sample, "database": database, "web": web,
+          "tenant": tenant, "preloading": preloading, "older-controller": older_controller}
 
 
 OF_ONE_KERNEL = re.compile(r"weft-kmod/(\w[\w.+-]*)")

@@ -75,7 +75,7 @@ class Image:
             self.put(path, text.encode())
 
     def entry(self, path, kind, mode, data=b"", target=""):
-        path = path.strip("/")
+        path = str(path).strip("/")
         if path in self.entries:
             return
         parent = os.path.dirname(path)

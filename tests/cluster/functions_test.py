@@ -4,12 +4,14 @@
 (RuntimeDefault): of a program that starts while a Trace is there, exactly; of one that ran before, without a
 restart; after the agent was killed. When the last Trace is gone, the program's code has its own bytes again."""
 
+import concurrent.futures
 import contextlib
 import pathlib
 import re
 import signal
 import unittest
 
+from tests.cluster.real_programs import CLIENTS, Database, Web
 from tests.cluster.relay_files import discarded_in, events_in, trace_folder
 from tests.cluster.weft_cluster import get, kubectl, pod
 from tests.cluster.with_weft import WeftTest, container_pids, metric, send_signal, trace
@@ -44,7 +46,7 @@ def code_of(pid):
 
 
 class Functions(WeftTest):
-    LOADED = ("weft-agent", "weft-controller", "weft-webhook", "weft-relay", "sample")
+    LOADED = ("weft-agent", "weft-controller", "weft-webhook", "weft-relay", "sample", "database", "web")
 
     def start(self, name, command):
         one = pod(name, "sample", labels={"app": "sample"}, command=["sh", "-c", command])
@@ -115,6 +117,49 @@ class Functions(WeftTest):
         for name in ("late", "early"):
             self.assertEqual(get("fn", "pod", name)["status"]["containerStatuses"][0]["restartCount"], 0)
         self.assertEqual(container_pids("fn", "late", "sample_app"), [late])
+
+    def assert_counted(self, namespace, name, counts):
+        """Checks that a Trace's events are complete, and the counts of functions of a pod."""
+        events = self.end_by_time(namespace, "t")
+        self.assertEqual((events["lost"], events["recorded"]), (0, events["delivered"] + events["overwritten"]))
+        folder = trace_folder(namespace, "t") / name
+        self.assertEqual(discarded_in(folder), 0)
+        found = events_in(folder)
+        self.assertEqual({event: found[event] for event in counts}, counts)
+        return found
+
+    def test_real_programs_in_two_namespaces(self):
+        """PostgreSQL under pgbench and nginx under load at the same time. They ran before their Traces."""
+        self.namespace(CLIENTS)
+        for namespace in ("db", "web"):
+            self.injected_namespace(namespace)
+        database, web = Database(self, "db"), Web(self, "web")
+        query = {"name": "pg_parse_query", "object": "postgres", "args": [{"name": "query", "type": "string"}],
+                 "filter": 'query == "UPDATE pgbench_accounts*"', "record": ["entry"]}
+        self.apply(trace("t", "database", user={"functions": [query, {"name": "ExecutorRun", "record": ["call"]}]}),
+                   namespace="db")
+        handled = {"name": "ngx_http_process_request", "object": "nginx"}
+        written = {"name": "SSL_write", "object": "libssl.so*", "returns": "int32"}
+        self.apply(trace("t", "web", user={"functions": [handled, written]}), namespace="web")
+        for namespace in ("db", "web"):
+            self.wait_ready(namespace, "t")
+        before = web.logged()
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            requests = pool.submit(web.run, 40)
+            transactions = database.run(1000)
+            requests.result()
+        self.assertEqual(transactions, 1000)
+        self.assertEqual(database.rows(), transactions)
+        answered = web.logged() - before
+        self.assertEqual(answered, 40)
+        found = self.assert_counted("db", "database", {"function:pg_parse_query_entry": transactions})
+        self.assertGreaterEqual(found["function:ExecutorRun_call"], 5 * transactions)
+        found = self.assert_counted("web", "web", {"function:ngx_http_process_request_entry": answered,
+                                                   "function:ngx_http_process_request_exit": answered})
+        self.assertGreaterEqual(found["function:SSL_write_exit"], answered)
+        self.assertEqual(found["function:SSL_write_exit"], found["function:SSL_write_entry"])
+        for namespace, name in (("db", "database"), ("web", "web")):
+            self.assertEqual(get(namespace, "pod", name)["status"]["containerStatuses"][0]["restartCount"], 0)
 
 
 if __name__ == "__main__":
