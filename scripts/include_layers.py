@@ -99,7 +99,7 @@ FLOORS = {
          "ring_set"),
         ("decide",),
         ("emit",),
-        ("app_probes", "hook_calls", "hook_depth", "hook_fast", "hooks", "hooks_asm", "registry", "statedump",
+        ("app_probes", "hook_calls", "hook_depth", "hook_fast", "hook_values", "hooks", "hooks_asm", "registry", "statedump",
          "statedump_events"),
         ("lifecycle",),
         ("interpose", "interpose_asm", "library", "program", "seccomp_install"),

@@ -36,7 +36,7 @@
 #include "tracepoint.h"
 
 #define WEFT_HOOKS_MAGIC 0x4b4f4857u /* "WHOK" */
-#define WEFT_HOOKS_VERSION 3u
+#define WEFT_HOOKS_VERSION 4u
 #define WEFT_HOOKS_SYMBOL "weft_hooks"
 #define WEFT_HOOKS_SOCKET "hooks.sock" /* in the folder where the library looks for weft */
 /* What a busy node needs to read the symbols and types of a large program. An agent that died
@@ -68,12 +68,15 @@ enum weft_hook_source {
 
 enum weft_hook_kind {
   WEFT_HOOK_NUMBER = 0,
-  WEFT_HOOK_TEXT = 1, /* an address: the text there is a segment, its u32 length in the image */
+  WEFT_HOOK_TEXT = 1,   /* an address: the text there is a segment, its u32 length in the image */
+  WEFT_HOOK_BYTES = 2,  /* likewise bytes; needs a detail for their length */
+  WEFT_HOOK_SIGNED = 3, /* a number with a sign; of a length only */
 };
 
-/* Bytes of all texts of one call together; they are cut there. A text that cannot be read is
- * "(fault)". */
+/* Bytes of all texts and bytes of one call together; they are cut there. A text that cannot be read
+ * is "(fault)"; bytes are none then, and a number behind a path is 0. */
 #define WEFT_HOOK_TEXT_BYTES 512u
+#define WEFT_HOOK_MAX_STEPS 4u
 
 struct weft_hook_value {
   uint8_t source; /* enum weft_hook_source */
@@ -82,18 +85,38 @@ struct weft_hook_value {
   uint8_t kind; /* enum weft_hook_kind */
 };
 
+/*
+ * What is read of the program's memory for a value. The register, or the place on the stack, has an
+ * address A. Each step replaces A by the word at A + its offset; the last one of a NUMBER reads the
+ * number instead. A text, or bytes, then lie at A + `tail`.
+ */
+struct weft_hook_detail {
+  int32_t offsets[WEFT_HOOK_MAX_STEPS];
+  int32_t tail;
+  uint32_t length;                  /* BYTES: how many, if `length_of` is NONE */
+  struct weft_hook_value length_of; /* BYTES: what has their number */
+  uint8_t steps;
+  uint8_t at_exit; /* read when the function returns; the address is that of the entry */
+  uint16_t reserved;
+};
+WEFT_ABI_ASSERT(sizeof(struct weft_hook_detail) == 32, "hook detail layout");
+
 /* A hook without flags records numbers only, which libweft.so does quickest. */
 enum weft_hook_flag {
   /* A filter of the exit reads arguments: they follow the recorded values of its image. */
   WEFT_HOOK_EXIT_ARGUMENTS = 1 << 0,
-  WEFT_HOOK_HAS_TEXTS = 1 << 1,
+  /* Something is read of the program's memory: a value or the result is no mere NUMBER. */
+  WEFT_HOOK_READS_MEMORY = 1 << 1,
+  /* Events have `faults`: bit N is set if the value number N could not be read. */
+  WEFT_HOOK_HAS_FAULTS = 1 << 2,
 };
 
 /*
- * The images of the events, packed:
- *   entry   arguments; u16 depth
- *   exit    return value, if any; u16 depth; with WEFT_HOOK_EXIT_ARGUMENTS the arguments
- *   call    arguments; return value, if any; u64 duration in ns; u16 depth
+ * The images of the events, packed. "Late" values are those that are read at the exit.
+ *   entry   arguments; [u16 faults]; u16 depth
+ *   exit    [return value]; late values; [u16 faults]; u16 depth; with WEFT_HOOK_EXIT_ARGUMENTS
+ *           the arguments
+ *   call    arguments; [return value]; late values; [u16 faults]; u64 duration in ns; u16 depth
  * Arguments are those of the entry. The depth is the number of open calls of the thread, without
  * this one, whose end is recorded.
  */
@@ -112,8 +135,9 @@ struct weft_hook {
   uint32_t floating_count;       /* xmm registers from xmm0 on in which values are */
   struct weft_hook_value result; /* NONE: the return value is not recorded */
   struct weft_hook_value values[WEFT_HOOK_MAX_VALUES];
+  uint64_t details; /* address of a struct weft_hook_detail for each value; 0: none has one */
 };
-WEFT_ABI_ASSERT(sizeof(struct weft_hook) == 152, "hook layout");
+WEFT_ABI_ASSERT(sizeof(struct weft_hook) == 160, "hook layout");
 
 /* At the beginning of an area's data. All zero before the first hook. */
 struct weft_hook_table {

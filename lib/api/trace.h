@@ -99,11 +99,16 @@ enum class ValueType {
   kDouble,
   kPointer,
   kString,
+  kBytes,  // of arguments of functions only
 };
 
 struct FunctionArg {
   std::string name;
   ValueType type = ValueType::kInt32;
+  // kBytes: how many, as the name of an argument, a number, or "return".
+  std::string length;
+  // How the value is reached from an argument: function_path.h. "": it is one.
+  std::string path;
   bool operator==(const FunctionArg&) const = default;
 };
 

@@ -14,6 +14,7 @@
 #include <iterator>
 
 #include "lib/api/context.h"
+#include "lib/api/function_args.h"
 #include "lib/api/limits.h"
 #include "lib/api/names.h"
 #include "lib/api/quantity.h"
@@ -199,17 +200,41 @@ TypePtr<EventRule> EventRuleSchema() {
 
 TypePtr<FunctionArg> FunctionArgSchema() {
   using A = FunctionArg;
-  return Object<A>("FunctionArg", {MakeField("name", &A::name, Identifier(limits::kIdentifier),
-                                             "Name of the field in the event.", kRequired),
-                                   MakeField("type", &A::type, Enum<ValueType>(kValueTypes),
-                                             "Type of the argument in C.", kRequired)});
+  const auto text = [](std::size_t max) {
+    return String({.type_name = "string",
+                   .max = max,
+                   .check = CheckPrintablePattern,
+                   .pattern = "^[^\\x00-\\x1f\\x7f]+$"});
+  };
+  return Object<A>(
+      "FunctionArg",
+      {MakeField("name", &A::name, Identifier(limits::kIdentifier),
+                 "Name of the field in the event.", kRequired),
+       MakeField("type", &A::type, Enum<ValueType>(kValueTypes),
+                 "Type in C. Of a string, and of bytes, the argument is the address.", kRequired),
+       MakeField("length", &A::length, text(limits::kIdentifier),
+                 "For bytes: how many there are. The name of an integer argument, a number in "
+                 "quotes, or return: as many as the function returns, read at its end."),
+       MakeField("path", &A::path, text(limits::kMemberPath),
+                 "For a member of what an argument points to: request->header.size. A member is a "
+                 "name, or the number of its first byte: request->16. With & before it, a string "
+                 "or bytes are the member itself (an array).")});
+}
+
+// An argument of a probe in the kernel.
+TypePtr<FunctionArg> ProbeArgSchema() {
+  using A = FunctionArg;
+  return Object<A>("ProbeArg", {MakeField("name", &A::name, Identifier(limits::kIdentifier),
+                                          "Name of the field in the event.", kRequired),
+                                MakeField("type", &A::type, Enum<ValueType>(kSingleTypes),
+                                          "Type of the argument in C.", kRequired)});
 }
 
 constexpr std::array<std::string_view, 3> kFunctionMoments = {"entry", "exit", "call"};
 
 TypePtr<FunctionRule> FunctionRuleSchema() {
   using T = FunctionRule;
-  const auto type = Enum<ValueType>(kValueTypes);
+  const auto type = Enum<ValueType>(kSingleTypes);
   const auto arg = FunctionArgSchema();
   return Object<T>(
       "FunctionRule",
@@ -234,8 +259,10 @@ TypePtr<FunctionRule> FunctionRuleSchema() {
        MakeField(
            "args", &T::args, ListOf(arg, limits::kFunctionArgs),
            "The first arguments, in order, with their types in C. Absent: those of the debug "
-           "information; where there is none, the argument registers of integers. Of a string "
-           "the text is recorded, up to 512 bytes of all of a call together."),
+           "information; where there is none, the argument registers of integers, as rdi, rsi, "
+           "rdx, "
+           "rcx, r8 and r9. Those with a path are no arguments in C, and are recorded beside the "
+           "others. Of texts and bytes, up to 512 bytes of all of a call together are recorded."),
        MakeField(
            "returns", &T::returns, type,
            "Type of the return value in C. Absent: that of the debug information; where there "
@@ -243,7 +270,8 @@ TypePtr<FunctionRule> FunctionRuleSchema() {
        MakeField("filter", &T::filter, FilterString(),
                  "Record only calls for which this expression over the arguments is true, as they "
                  "were at the entry. With record: [call] also over ret and duration, with [exit] "
-                 "over ret; everywhere over depth.")});
+                 "over ret; everywhere over depth.")},
+      {{{"", "", "args"}, WhyNotArgs}});
 }
 
 TypePtr<UserSpec> UserSchema() {
@@ -350,10 +378,10 @@ TypePtr<UserProbeRule> UserProbeRuleSchema() {
                  "Place in the function: its entry, its return, or both. Returns of Go functions "
                  "cannot be probed.",
                  kShowDefault),
-       MakeField("args", &T::args, ListOf(FunctionArgSchema(), limits::kUserProbeArgs),
+       MakeField("args", &T::args, ListOf(ProbeArgSchema(), limits::kUserProbeArgs),
                  "The arguments, in order: integers, pointers and strings. "
                  "Absent: the argument registers, as arg0 to arg5."),
-       MakeField("returns", &T::returns, Enum<ValueType>(kValueTypes),
+       MakeField("returns", &T::returns, Enum<ValueType>(kSingleTypes),
                  "Type of the return value. Absent: the return register, as a number."),
        MakeField("filter", &T::filter, FilterString(), kFilterDoc)},
       UserProbeRules());

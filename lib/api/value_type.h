@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "lib/api/trace.h"
@@ -13,15 +14,18 @@
 namespace weft::api {
 
 // As a Trace writes them, by enum ValueType.
-inline constexpr std::array<std::string_view, 12> kValueTypes = {
-    "int8",   "int16",  "int32", "int64",  "uint8",   "uint16",
-    "uint32", "uint64", "float", "double", "pointer", "string"};
+inline constexpr std::array<std::string_view, 13> kValueTypes = {
+    "int8",   "int16", "int32",  "int64",   "uint8",  "uint16", "uint32",
+    "uint64", "float", "double", "pointer", "string", "bytes"};
+// Those of one value, whose size or end the type alone tells.
+inline constexpr std::span<const std::string_view> kSingleTypes =
+    std::span(kValueTypes).first(kValueTypes.size() - 1);
 
 constexpr std::string_view NameOf(ValueType type) {
   return kValueTypes[static_cast<std::size_t>(type)];
 }
 
-// Returns the size in bytes; 0: a string, which has none of its own.
+// Returns the size in bytes; 0: a string or bytes, which have none of their own.
 constexpr uint8_t SizeOf(ValueType type) {
   switch (type) {
     case ValueType::kInt8:
@@ -40,6 +44,7 @@ constexpr uint8_t SizeOf(ValueType type) {
     case ValueType::kPointer:
       return 8;
     case ValueType::kString:
+    case ValueType::kBytes:
       return 0;
   }
   return 0;

@@ -3,8 +3,10 @@
 #include "node-agent/hooks/event_layout.h"
 
 #include <algorithm>
+#include <map>
 
 #include "lib/api/filters.h"
+#include "lib/api/function_args.h"
 #include "lib/api/value_type.h"
 #include "lib/event/runtime_provider.h"
 
@@ -12,6 +14,12 @@ namespace weft::hooks {
 
 bool FiltersExit(const api::FunctionRule& rule) {
   return !rule.filter.empty() && rule.Records(Moment::kExit);
+}
+
+bool HasFaults(const api::FunctionRule& rule) {
+  return std::ranges::any_of(rule.args, [](const api::FunctionArg& arg) {
+    return arg.type == api::ValueType::kBytes || !IsPositional(arg);
+  });
 }
 
 namespace {
@@ -24,6 +32,7 @@ constexpr int32_t kLogLevel = 12;          // debug_function
 // Fields that are no arguments.
 constexpr const char* kResult = "ret";
 constexpr const char* kDuration = "duration";
+constexpr const char* kFaults = "faults";
 constexpr const char* kDepth = "depth";
 
 struct NamedField {
@@ -38,6 +47,13 @@ NamedField Field(std::string name, ValueType type, uint8_t flags = 0) {
     field.elem_size = 1;
     return {std::move(name), field};
   }
+  if (type == ValueType::kBytes) {
+    field.kind = WEFT_FIELD_KIND_SEQUENCE;
+    field.elem_size = 1;
+    field.base = 16;
+    field.length_size = sizeof(uint32_t);
+    return {std::move(name), field};
+  }
   if (IsFloat(type)) {
     field.kind = WEFT_FIELD_KIND_FLOAT;
     return {std::move(name), field};
@@ -50,7 +66,7 @@ NamedField Field(std::string name, ValueType type, uint8_t flags = 0) {
 }
 
 std::string FieldName(const api::FunctionArg& arg) {
-  for (const char* name : {kResult, kDuration, kDepth})
+  for (const char* name : {kResult, kDuration, kFaults, kDepth})
     if (arg.name == name) return arg.name + "_";
   return arg.name;
 }
@@ -58,65 +74,154 @@ std::string FieldName(const api::FunctionArg& arg) {
 // Returns the fields in the order of the image.
 std::vector<NamedField> Fields(const api::FunctionRule& rule, Moment moment) {
   std::vector<NamedField> fields;
-  const auto add_arguments = [&](uint8_t flags) {
+  const auto add_arguments = [&](bool are_late, uint8_t flags) {
     for (const api::FunctionArg& arg : rule.args)
-      fields.push_back(Field(FieldName(arg), arg.type, flags));
+      if (IsLate(arg) == are_late) fields.push_back(Field(FieldName(arg), arg.type, flags));
   };
-  if (moment != Moment::kExit) add_arguments(0);
+  if (moment != Moment::kExit) add_arguments(false, 0);
   if (moment != Moment::kEntry && rule.returns) fields.push_back(Field(kResult, *rule.returns));
+  if (moment != Moment::kEntry) add_arguments(true, 0);
+  if (HasFaults(rule)) {
+    fields.push_back(Field(kFaults, ValueType::kUint16));
+    fields.back().field.base = 16;
+  }
   if (moment == Moment::kCall) fields.push_back(Field(kDuration, ValueType::kUint64));
   fields.push_back(Field(kDepth, ValueType::kUint16));
-  if (moment == Moment::kExit && FiltersExit(rule)) add_arguments(WEFT_FIELD_NOWRITE);
+  if (moment == Moment::kExit && FiltersExit(rule)) add_arguments(false, WEFT_FIELD_NOWRITE);
   return fields;
+}
+
+// Where arguments are, by the registers and the stack that those before them use.
+class Places {
+ public:
+  weft_hook_value Next(ValueType type) {
+    const bool in_register =
+        IsFloat(type) ? floating_ < kFloatingRegisters : general_ < kGeneralRegisters;
+    if (!in_register) return {.source = WEFT_HOOK_STACK, .index = on_stack_++};
+    if (IsFloat(type)) return {.source = WEFT_HOOK_FLOATING, .index = floating_++};
+    return {.source = WEFT_HOOK_GENERAL, .index = general_++};
+  }
+
+ private:
+  uint8_t general_ = 0, floating_ = 0, on_stack_ = 0;
+};
+
+uint8_t KindOf(ValueType type) {
+  if (type == ValueType::kBytes) return WEFT_HOOK_BYTES;
+  return type == ValueType::kString ? WEFT_HOOK_TEXT : WEFT_HOOK_NUMBER;
+}
+
+// In the image: of a text, and of bytes, their number.
+uint8_t ImageSize(ValueType type) {
+  return SizeOf(type) == 0 ? uint8_t{sizeof(uint32_t)} : SizeOf(type);
+}
+
+Status TakeSteps(const api::FunctionArg& arg, const api::MemberPath& path,
+                 weft_hook_detail& detail) {
+  for (size_t i = 0; i < path.steps.size(); ++i) {
+    int64_t offset = 0;
+    for (const std::string& member : path.steps[i]) {
+      const auto number = api::ParseCount(member);
+      if (!number)
+        return Fail(ErrorCode::kUnsupported,
+                    "the path \"" + arg.path +
+                        "\" names members, and its debug information is not "
+                        "known: give their first bytes instead, as in p->16");
+      offset += *number;
+    }
+    if (offset > INT32_MAX) return Fail(ErrorCode::kUnsupported, "its path is too long");
+    const bool is_last = i + 1 == path.steps.size();
+    if (is_last && path.is_address) {
+      detail.tail = static_cast<int32_t>(offset);
+    } else {
+      detail.offsets[detail.steps++] = static_cast<int32_t>(offset);
+    }
+  }
+  return {};
 }
 
 }  // namespace
 
 Result<EventLayout> LayOut(const api::FunctionRule& rule) {
   EventLayout layout;
-  uint8_t general = 0, floating = 0, on_stack = 0;
   if (rule.args.size() > WEFT_HOOK_MAX_VALUES)
     return Fail(ErrorCode::kUnsupported,
                 "at most " + std::to_string(WEFT_HOOK_MAX_VALUES) +
                     " arguments of a function are recorded; leave out the last ones");
+  Places places;
+  std::map<std::string, weft_hook_value> by_name;
   for (const api::FunctionArg& arg : rule.args) {
-    const bool is_text = arg.type == ValueType::kString;
-    weft_hook_value value{
-        .size = is_text ? uint8_t{sizeof(uint32_t)} : SizeOf(arg.type),
-        .kind = static_cast<uint8_t>(is_text ? WEFT_HOOK_TEXT : WEFT_HOOK_NUMBER)};
-    const bool in_register =
-        IsFloat(arg.type) ? floating < kFloatingRegisters : general < kGeneralRegisters;
-    value.source = !in_register        ? WEFT_HOOK_STACK
-                   : IsFloat(arg.type) ? WEFT_HOOK_FLOATING
-                                       : WEFT_HOOK_GENERAL;
-    value.index = !in_register ? on_stack++ : IsFloat(arg.type) ? floating++ : general++;
-    layout.values.push_back(value);
+    if (!IsPositional(arg)) continue;
+    weft_hook_value value = places.Next(arg.type);
+    value.size = SizeOf(arg.type);
+    value.kind = IsSigned(arg.type) ? WEFT_HOOK_SIGNED : WEFT_HOOK_NUMBER;
+    by_name.emplace(arg.name, value);
   }
-  if (rule.returns) {
-    if (*rule.returns == ValueType::kString)
+  const auto result =
+      rule.returns
+          ? weft_hook_value{.source = static_cast<uint8_t>(
+                                IsFloat(*rule.returns) ? WEFT_HOOK_FLOATING : WEFT_HOOK_RESULT),
+                            .size = ImageSize(*rule.returns),
+                            .kind = KindOf(*rule.returns)}
+          : weft_hook_value{};
+  layout.result = result;
+  bool any_detail = false, reads = result.kind == WEFT_HOOK_TEXT;
+  for (const api::FunctionArg& arg : rule.args) {
+    weft_hook_detail detail{};
+    std::string of = arg.name, why;
+    if (!IsPositional(arg)) {
+      const auto path = api::ParseMemberPath(arg.path, why);
+      if (!path) return Fail(ErrorCode::kUnsupported, "its path " + why);
+      of = path->argument;
+      WEFT_TRY(TakeSteps(arg, *path, detail));
+    }
+    const auto place = by_name.find(of);
+    if (place == by_name.end())
       return Fail(ErrorCode::kUnsupported,
-                  "returns: a text is recorded of arguments only; give type pointer");
-    layout.result = {.source = static_cast<uint8_t>(IsFloat(*rule.returns) ? WEFT_HOOK_FLOATING
-                                                                           : WEFT_HOOK_RESULT),
-                     .size = SizeOf(*rule.returns)};
+                  "the path \"" + arg.path + "\" begins at no argument that it has");
+    weft_hook_value value = place->second;
+    value.size = ImageSize(arg.type);
+    value.kind = KindOf(arg.type);
+    if (value.kind == WEFT_HOOK_BYTES) {
+      detail.at_exit = IsLate(arg) ? 1 : 0;
+      if (IsLate(arg)) {
+        detail.length_of = result;
+        if (rule.returns && IsSigned(*rule.returns)) detail.length_of.kind = WEFT_HOOK_SIGNED;
+      } else if (const auto count = api::ParseCount(arg.length)) {
+        detail.length = *count;
+      } else if (const auto argument = by_name.find(arg.length); argument != by_name.end()) {
+        detail.length_of = argument->second;
+      } else {
+        return Fail(ErrorCode::kUnsupported,
+                    "the length \"" + arg.length + "\" is no argument that it has");
+      }
+    }
+    any_detail |= value.kind == WEFT_HOOK_BYTES || !IsPositional(arg);
+    reads |= value.kind != WEFT_HOOK_NUMBER || !IsPositional(arg);
+    layout.values.push_back(value);
+    layout.details.push_back(detail);
   }
+  if (!any_detail) layout.details.clear();
+  if (reads) layout.flags |= WEFT_HOOK_READS_MEMORY;
+  if (HasFaults(rule)) layout.flags |= WEFT_HOOK_HAS_FAULTS;
+  if (FiltersExit(rule)) layout.flags |= WEFT_HOOK_EXIT_ARGUMENTS;
   return layout;
 }
 
-std::string EventName(const std::string& function, Moment moment) {
-  const char* suffix = "";
+std::string_view NameOf(Moment moment) {
   switch (moment) {
     case Moment::kEntry:
-      suffix = "_entry";
-      break;
+      return "entry";
     case Moment::kExit:
-      suffix = "_exit";
-      break;
+      return "exit";
     case Moment::kCall:
-      suffix = "_call";
-      break;
+      return "call";
   }
-  return WEFT_HOOK_NAME_PREFIX + function + suffix;
+  return "";
+}
+
+std::string EventName(const std::string& function, Moment moment) {
+  return std::string(WEFT_HOOK_NAME_PREFIX).append(function).append("_").append(NameOf(moment));
 }
 
 std::vector<std::string> FieldsOf(const api::FunctionRule& rule, Moment moment) {
@@ -137,8 +242,8 @@ std::string WhyNotFiltered(const api::FunctionRule& rule, Moment moment) {
     if (!list.empty()) list += ", ";
     list += field;
   }
-  return "its filter names \"" + *lacking + "\", which the event " + EventName("NAME", moment) +
-         " does not have; it has " + list;
+  return "its filter names \"" + *lacking + "\", which " + std::string(NameOf(moment)) +
+         " events of it do not have; they have " + list;
 }
 
 Result<std::vector<uint8_t>> Describe(const api::FunctionRule& rule, const std::string& function,

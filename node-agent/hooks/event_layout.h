@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "lib/abi/hooks.h"
@@ -16,18 +17,26 @@ namespace weft::hooks {
 
 struct EventLayout {
   std::vector<weft_hook_value> values;
+  std::vector<weft_hook_detail> details;  // of each value; empty: none has one
   weft_hook_value result{};
+  uint32_t flags = 0;  // enum weft_hook_flag
 };
 
-// Returns where the values of a rule are. kUnsupported: a type that is not recorded yet, or too
-// many arguments; the message says which, and what to do.
+// Returns where the values of a rule are. kUnsupported: too many arguments, a path with names of
+// members, or one from an argument that there is not; the message says which, and what to do.
 Result<EventLayout> LayOut(const api::FunctionRule& rule);
 
 using Moment = api::FunctionMoment;
 inline constexpr Moment kMoments[] = {Moment::kEntry, Moment::kExit, Moment::kCall};
 
+// Do events have a field that tells which arguments could not be read?
+bool HasFaults(const api::FunctionRule& rule);
+
 // Do exits need the arguments for the rule's filter?
 bool FiltersExit(const api::FunctionRule& rule);
+
+// As a Trace writes it.
+std::string_view NameOf(Moment moment);
 
 // Returns the name of a function's event.
 std::string EventName(const std::string& function, Moment moment);
@@ -40,8 +49,9 @@ std::vector<std::string> FieldsOf(const api::FunctionRule& rule, Moment moment);
 std::string WhyNotFiltered(const api::FunctionRule& rule, Moment moment);
 
 // Returns the description of an event (lib/abi/event.h) whose image is as lib/abi/hooks.h says, and
-// fills in what depends on it in `event`. An argument that is called as a field of weft's is
-// ("ret", "duration", "depth") gets a "_" behind its name. kInvalid: the names make no description.
+// fills in what depends on it in `event`. An argument that is called as a field of weft's ("ret",
+// "duration", "faults", "depth") gets a "_" behind its name. kInvalid: the names make no
+// description.
 Result<std::vector<uint8_t>> Describe(const api::FunctionRule& rule, const std::string& function,
                                       Moment moment, weft_event& event);
 

@@ -7,8 +7,10 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 
 #include "lib/abi/hooks.h"
+#include "lib/api/function_args.h"
 #include "lib/api/value_type.h"
 #include "node-agent/hooks/limits.h"
 
@@ -28,7 +30,7 @@ std::optional<ValueType> TypeNamed(std::string_view name) {
   const auto at = std::ranges::find(api::kValueTypes, name);
   if (at == api::kValueTypes.end()) return std::nullopt;
   const auto type = static_cast<ValueType>(at - api::kValueTypes.begin());
-  return type == ValueType::kString ? std::nullopt : std::optional(type);
+  return api::SizeOf(type) == 0 ? std::nullopt : std::optional(type);
 }
 
 bool IsFieldName(std::string_view name) {
@@ -68,13 +70,13 @@ Status ParseArgument(std::string_view part, FunctionTypes& types) {
   if (!IsFieldName(name) || !type || types.args.size() == WEFT_HOOK_MAX_VALUES ||
       std::ranges::any_of(types.args, [&](const auto& arg) { return arg.name == name; }))
     return Invalid();
-  types.args.push_back({std::string(name), *type});
+  types.args.push_back({.name = std::string(name), .type = *type});
   return {};
 }
 
 // Have they the same place and size?
 bool Fits(ValueType wanted, ValueType is) {
-  if (wanted == ValueType::kString) return is == ValueType::kPointer;
+  if (wanted == ValueType::kString || wanted == ValueType::kBytes) return is == ValueType::kPointer;
   return api::IsFloat(wanted) == api::IsFloat(is) && api::SizeOf(wanted) == api::SizeOf(is);
 }
 
@@ -141,8 +143,10 @@ std::string FieldNameLike(std::string_view name, const std::vector<api::Function
 }
 
 std::string WhyNotFitting(const api::FunctionRule& rule, const FunctionTypes& types) {
-  for (size_t i = 0; i < rule.args.size(); ++i) {
-    const api::FunctionArg& arg = rule.args[i];
+  std::vector<api::FunctionArg> args;
+  std::ranges::copy_if(rule.args, std::back_inserter(args), api::IsPositional);
+  for (size_t i = 0; i < args.size(); ++i) {
+    const api::FunctionArg& arg = args[i];
     if (i < types.args.size()) {
       if (Fits(arg.type, types.args[i].type)) continue;
       return Differs("argument " + std::to_string(i + 1) + " \"" + arg.name + "\" (\"" +
@@ -155,7 +159,7 @@ std::string WhyNotFitting(const api::FunctionRule& rule, const FunctionTypes& ty
              types.not_recorded +
              "\" has a type that is not recorded: give the arguments before it";
     if (types.is_variable || types.args.size() == WEFT_HOOK_MAX_VALUES) break;
-    return "the Trace has " + std::to_string(rule.args.size()) +
+    return "the Trace has " + std::to_string(args.size()) +
            " arguments, and the debug information " + std::to_string(types.args.size()) +
            ": give no more";
   }
@@ -170,7 +174,7 @@ std::string WhyNotFitting(const api::FunctionRule& rule, const FunctionTypes& ty
 std::vector<api::FunctionArg> RawRegisters() {
   std::vector<api::FunctionArg> args;
   for (const char* name : {"rdi", "rsi", "rdx", "rcx", "r8", "r9"})
-    args.push_back({name, ValueType::kPointer});
+    args.push_back({.name = name, .type = ValueType::kPointer});
   return args;
 }
 

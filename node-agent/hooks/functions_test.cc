@@ -142,7 +142,7 @@ TEST(Layout, EventsHaveTheFieldsOfTheirMoment) {
   EXPECT_EQ(event.nowrite_size, 4u + 8);
 }
 
-TEST(Layout, TextsAreReadOfArgumentsOnly) {
+TEST(Layout, TextsAreReadOfArgumentsAndResults) {
   const api::FunctionRule rule{.args = {{"a", api::ValueType::kString}}};
   const auto layout = LayOut(rule);
   ASSERT_TRUE(layout);
@@ -151,7 +151,69 @@ TEST(Layout, TextsAreReadOfArgumentsOnly) {
   ASSERT_TRUE(Describe(rule, "f", Moment::kCall, event));
   EXPECT_EQ(event.fixed_size, 4u + 8 + 2);
   EXPECT_EQ(event.segment_count, 1u);
-  EXPECT_FALSE(LayOut({.returns = api::ValueType::kString}));
+  EXPECT_EQ(layout->flags, WEFT_HOOK_READS_MEMORY);
+  EXPECT_TRUE(layout->details.empty());
+  const auto result = LayOut({.returns = api::ValueType::kString});
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->result.kind, WEFT_HOOK_TEXT);
+  EXPECT_EQ(result->result.size, 4u);
+  EXPECT_EQ(result->flags, WEFT_HOOK_READS_MEMORY);
+}
+
+TEST(Layout, BytesHaveTheirLengthFromAnArgument) {
+  const api::FunctionRule rule{
+      .args = {{.name = "x", .type = api::ValueType::kDouble},
+               {.name = "data", .type = api::ValueType::kBytes, .length = "size"},
+               {.name = "size", .type = api::ValueType::kInt32}}};
+  const auto layout = LayOut(rule);
+  ASSERT_TRUE(layout) << layout.error().message;
+  ASSERT_EQ(layout->details.size(), 3u);
+  EXPECT_EQ(layout->values[1].kind, WEFT_HOOK_BYTES);
+  const weft_hook_value of = layout->details[1].length_of;
+  EXPECT_EQ(of.source, WEFT_HOOK_GENERAL);
+  EXPECT_EQ(of.index, 1);
+  EXPECT_EQ(of.size, 4);
+  EXPECT_EQ(of.kind, WEFT_HOOK_SIGNED);
+  EXPECT_EQ(layout->flags, WEFT_HOOK_READS_MEMORY | WEFT_HOOK_HAS_FAULTS);
+  EXPECT_EQ(FieldsOf(rule, Moment::kEntry),
+            (std::vector<std::string>{"x", "data", "size", "faults", "depth"}));
+}
+
+TEST(Layout, BytesOfTheEndAreNoFieldsOfTheEntry) {
+  const api::FunctionRule rule{
+      .args = {{.name = "data", .type = api::ValueType::kBytes, .length = "return"},
+               {.name = "size", .type = api::ValueType::kUint64}},
+      .returns = api::ValueType::kInt64};
+  const auto layout = LayOut(rule);
+  ASSERT_TRUE(layout) << layout.error().message;
+  EXPECT_EQ(layout->details[0].at_exit, 1);
+  EXPECT_EQ(layout->details[0].length_of.source, WEFT_HOOK_RESULT);
+  EXPECT_EQ(FieldsOf(rule, Moment::kEntry), (std::vector<std::string>{"size", "faults", "depth"}));
+  EXPECT_EQ(FieldsOf(rule, Moment::kExit),
+            (std::vector<std::string>{"ret", "data", "faults", "depth"}));
+  EXPECT_EQ(FieldsOf(rule, Moment::kCall),
+            (std::vector<std::string>{"size", "ret", "data", "faults", "duration", "depth"}));
+}
+
+TEST(Layout, PathsTakeNoRegister) {
+  const api::FunctionRule rule{
+      .args = {{.name = "m", .type = api::ValueType::kInt16, .path = "p->8.4->0x10"},
+               {.name = "p", .type = api::ValueType::kPointer},
+               {.name = "t", .type = api::ValueType::kString, .path = "&q->3"},
+               {.name = "q", .type = api::ValueType::kPointer}}};
+  const auto layout = LayOut(rule);
+  ASSERT_TRUE(layout) << layout.error().message;
+  EXPECT_EQ(layout->values[0].index, 0);
+  EXPECT_EQ(layout->values[0].size, 2);
+  EXPECT_EQ(layout->details[0].steps, 2);
+  EXPECT_EQ(layout->details[0].offsets[0], 12);
+  EXPECT_EQ(layout->details[0].offsets[1], 16);
+  EXPECT_EQ(layout->values[2].index, 1);
+  EXPECT_EQ(layout->details[2].steps, 0);
+  EXPECT_EQ(layout->details[2].tail, 3);
+  EXPECT_FALSE(LayOut({.args = {{.name = "m", .type = api::ValueType::kInt8, .path = "p->0"}}}));
+  EXPECT_FALSE(LayOut({.args = {{.name = "m", .type = api::ValueType::kInt8, .path = "p->name"},
+                                {.name = "p", .type = api::ValueType::kPointer}}}));
 }
 
 TEST(Ranges, LinesOfMapsAreParsed) {

@@ -14,6 +14,7 @@
 #include <fstream>
 #include <thread>
 
+#include "lib/api/function_args.h"
 #include "lib/event/match.h"
 #include "node-agent/hooks/displace.h"
 #include "node-agent/hooks/limits.h"
@@ -251,20 +252,18 @@ class Planner {
   static std::string AddTypes(const FunctionFile& file, const Function& function,
                               api::FunctionRule& rule, TypeSource& source) {
     const auto known = file.types.find(function.value);
-    if (known == file.types.end()) {
-      if (rule.args.empty()) {
-        rule.args = RawRegisters();
-        source = TypeSource::kRegisters;
+    const bool has_arguments = std::ranges::any_of(rule.args, api::IsPositional);
+    const auto add = [&](const std::vector<api::FunctionArg>& args, TypeSource of) {
+      if (!has_arguments) {
+        rule.args.insert(rule.args.begin(), args.begin(), args.end());
+        source = of;
       }
-      return "";
-    }
+      return WhyNotArgs(rule);
+    };
+    if (known == file.types.end()) return add(RawRegisters(), TypeSource::kRegisters);
     if (std::string why = WhyNotFitting(rule, known->second); !why.empty()) return why;
-    if (rule.args.empty()) {
-      rule.args = known->second.args;
-      source = TypeSource::kDebugInformation;
-    }
     if (!rule.returns) rule.returns = known->second.returns;
-    return "";
+    return add(known->second.args, TypeSource::kDebugInformation);
   }
 
   // Reads the function as it is without a hook.

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "lib/abi/control.h"
+#include "lib/api/value_type.h"
 #include "node-agent/hooks/displace.h"
 #include "node-agent/hooks/functions.h"
 #include "node-agent/hooks/limits.h"
@@ -59,7 +60,11 @@ uint64_t DigestOf(const NewHook& hook) {
   for (const Moment moment : hook.moments) text += "\1" + EventName("", moment);
   if (FiltersExit(*hook.rule)) text += "\1filter";
   for (const api::FunctionArg& arg : hook.rule->args)
-    text += "\1" + arg.name + "\2" + std::to_string(static_cast<int>(arg.type));
+    text.append("\1")
+        .append(arg.name)
+        .append("\2")
+        .append(api::NameOf(arg.type))
+        .append("\2" + arg.length + "\2" + arg.path);
   // Another object may be loaded in the place of one that is gone.
   text.append(
       reinterpret_cast<const char*>(hook.code.data()),
@@ -142,11 +147,9 @@ Result<weft_hook> HookTable::AddTo(Area& area, const NewHook& of) {
   weft_hook hook{.address = of.address, .resume = thunk + kResumeOffset, .digest = DigestOf(of)};
   WEFT_ASSIGN(const EventLayout layout, LayOut(*of.rule));
   hook.result = layout.result;
+  hook.flags = layout.flags;
   hook.value_count = static_cast<uint32_t>(layout.values.size());
   std::ranges::copy(layout.values, hook.values);
-  if (FiltersExit(*of.rule)) hook.flags |= WEFT_HOOK_EXIT_ARGUMENTS;
-  if (std::ranges::any_of(layout.values, [](const auto& v) { return v.kind == WEFT_HOOK_TEXT; }))
-    hook.flags |= WEFT_HOOK_HAS_TEXTS;
   for (const weft_hook_value& value : layout.values)
     if (value.source == WEFT_HOOK_FLOATING)
       hook.floating_count = std::max(hook.floating_count, value.index + uint32_t{1});
@@ -158,6 +161,8 @@ Result<weft_hook> HookTable::AddTo(Area& area, const NewHook& of) {
               MakeThunk(thunk, hook_at, enter_, of.address, of.code));
 
   std::vector<uint8_t> bytes(sizeof(hook));
+  if (!layout.details.empty()) hook.details = data + bytes.size();
+  for (const weft_hook_detail& detail : layout.details) Append(bytes, detail);
   const auto add_event = [&](Moment moment) -> Result<uint64_t> {
     weft_event event{};
     WEFT_ASSIGN(const std::vector<uint8_t> description,

@@ -51,7 +51,7 @@ TEST(HooksPage, HasTheJumpAndTheThunkThatAreWritten) {
 TEST(HooksPage, HasTheStructsThatAreShared) {
   weft_hook hook{.address = kAddress,
                  .resume = kThunk + 32,
-                 .entry = 0x900a8,
+                 .entry = 0x90100,
                  .exit = 0x90200,
                  .call = 0x90300,
                  .next = 0x90400,
@@ -59,13 +59,22 @@ TEST(HooksPage, HasTheStructsThatAreShared) {
                  .value_count = 2,
                  .flags = WEFT_HOOK_EXIT_ARGUMENTS,
                  .floating_count = 1,
-                 .result = {.source = WEFT_HOOK_RESULT, .size = 8}};
+                 .result = {.source = WEFT_HOOK_RESULT, .size = 8},
+                 .details = 0x900c0};
   hook.values[0] = {.source = WEFT_HOOK_GENERAL, .size = 4};
   hook.values[1] = {.source = WEFT_HOOK_FLOATING, .size = 8};
   std::memcpy(hook.original, kFunction.data(), WEFT_HOOK_JUMP_BYTES);
   std::ranges::copy(Golden("golden-jump"), hook.jump);
   const auto* bytes = reinterpret_cast<const uint8_t*>(&hook);
   EXPECT_EQ(std::vector<uint8_t>(bytes, bytes + sizeof(hook)), Golden("golden-hook"));
+  const weft_hook_detail detail{
+      .offsets = {24, -8},
+      .tail = 64,
+      .length_of = {.source = WEFT_HOOK_GENERAL, .index = 2, .size = 4, .kind = WEFT_HOOK_SIGNED},
+      .steps = 2};
+  const auto* detail_bytes = reinterpret_cast<const uint8_t*>(&detail);
+  EXPECT_EQ(std::vector<uint8_t>(detail_bytes, detail_bytes + sizeof(detail)),
+            Golden("golden-detail"));
   const weft_hook_table table{
       .first = kHook, .last = 0x90400, .code_used = 0x60, .data_used = 0x600};
   const auto* table_bytes = reinterpret_cast<const uint8_t*>(&table);

@@ -68,8 +68,7 @@ spec:
 
     def test_parts_of_functions_that_do_not_fit(self):
         for function, context, said in (
-                ('args: [{name: b, type: int32}], filter: "a > 1"', "vpid", ('"a"', "does not have", "b, depth")),
-                ("returns: string", "vpid", ("returns", "arguments only", "pointer")),
+                ('args: [{name: b, type: int32}], filter: "a > 1"', "vpid", ('"a"', "do not have", "b, depth")),
                 ("record: [entry]", "$app.a:b", ("contexts of applications", "Trace of its own"))):
             rules = f"""apiVersion: weft.dev/v1alpha1
 kind: Trace

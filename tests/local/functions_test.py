@@ -171,8 +171,8 @@ class Values(FunctionsTest):
         done = subprocess.run(self.command(*path, program=[PROGRAM, "calls", 1]), capture_output=True, text=True,
                               check=False, timeout=PATIENCE)
         self.assertNotEqual(done.returncode, 0)
-        self.assertIn('recursive: its filter names "m", which the event function:NAME_call does not have; '
-                      'it has n, ret, duration, depth', done.stderr)
+        self.assertIn('recursive: its filter names "m", which call events of it do not have; '
+                      'they have n, ret, duration, depth', done.stderr)
 
     def test_filter_of_the_trace_holds_for_functions(self):
         self.record(*self.trace(function_yaml("recursive", [("n", "uint64")]), more="  filter: n >= 2\n"),

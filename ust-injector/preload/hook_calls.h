@@ -25,6 +25,7 @@
 #if defined(__x86_64__)
 
 #include "lib/ring/writer_x86_64.h"
+#include "ust-injector/preload/hook_values.h"
 #include "ust-injector/preload/hooks_asm.h"
 #include "ust-injector/preload/process.h"
 
@@ -45,14 +46,6 @@ struct weft_open_call {
   uint16_t depth;       // number of calls around it
 };
 
-// The texts of one call, and where each of them lies.
-struct weft_texts {
-  struct weft_segment segments[WEFT_HOOK_MAX_VALUES];
-  uint32_t count;
-  uint32_t bytes;
-  char text[WEFT_HOOK_TEXT_BYTES];
-};
-
 struct weft_hook_call {
   struct weft_hook* hook;
   uint64_t* slot;  // where the return address lies
@@ -62,7 +55,7 @@ struct weft_hook_call {
   uint64_t begin;  // time of the entry, if the whole call is recorded
   uint32_t argument_bytes;
   uint64_t arguments[WEFT_HOOK_MAX_VALUES];  // of the entry, if an event of the end has them
-  struct weft_texts texts;                   // likewise
+  struct weft_hook_pieces pieces;            // if the hook reads memory
 } __attribute__((aligned(64)));
 
 // Indexed by the call's number; NULL before the first call. Pages that no call uses take no memory.

@@ -27,7 +27,6 @@
 #define WEFT_AREA_GAP (1ull << 20)
 #define WEFT_AREA_FARTHEST (1ull << 30)
 #define WEFT_LOWEST_ADDRESS 65536u /* vm.mmap_min_addr */
-#define WEFT_TEXT_PIECE 64u        // bytes that are read at once; pages are multiples of it
 
 // An agent finds it in the table of symbols.
 __attribute__((visibility("default"))) struct weft_hooks weft_hooks;
@@ -161,69 +160,17 @@ static bool is_on(struct weft_event* event) {
   return __atomic_load_n(event->enabled, __ATOMIC_RELAXED) != 0;
 }
 
-static uint32_t put_text(struct weft_texts* texts, const char* text, uint32_t size) {
-  const uint32_t room = WEFT_HOOK_TEXT_BYTES - texts->bytes;
-  if (size > room) size = room;
-  __builtin_memcpy(texts->text + texts->bytes, text, size);
-  texts->bytes += size;
-  return size;
+// Writes the arguments of a hook that reads no memory into an image. Returns what is behind them.
+static inline __attribute__((always_inline)) uint8_t* put_numbers(
+    const struct weft_hook_registers* registers, const struct weft_hook* hook, uint8_t* to) {
+  for (uint32_t i = 0; i < hook->value_count && i < WEFT_HOOK_MAX_VALUES; ++i)
+    to = weft_hook_put(to, weft_hook_value_of(registers, &hook->values[i]), hook->values[i].size);
+  return to;
 }
 
-// Copies the text at the program's address, up to its NUL or to memory that cannot be read. Returns
-// its bytes. A piece of the text lies in one page, and begins at a multiple of 8, as peek takes it.
-static uint32_t read_text(struct weft_texts* texts, uint64_t from) {
-  char piece[WEFT_TEXT_PIECE];
-  uint32_t size = 0;
-  if (!weft_seccomp_may_peek()) return put_text(texts, "(not read)", 10);
-  while (texts->bytes < WEFT_HOOK_TEXT_BYTES) {
-    const uint64_t at = from & ~(uint64_t)7;
-    const uint64_t end = (at | (WEFT_TEXT_PIECE - 1)) + 1;
-    if (weft_seccomp_peek(piece, at, end - at) != WEFT_PEEK_COPIED)
-      return size != 0 ? size : put_text(texts, "(fault)", 7);
-    uint32_t i = (uint32_t)(from - at);
-    const uint32_t first = i;
-    while (i < end - at && piece[i] != 0) ++i;
-    size += put_text(texts, piece + first, i - first);
-    if (i < end - at) return size;
-    from = end;
-  }
-  return size;
-}
-
-// Writes the arguments into an image. Returns their bytes. `texts`: NULL if the hook has none.
-static inline __attribute__((always_inline)) uint32_t
-put_arguments(const struct weft_hook_registers* registers, const struct weft_hook* hook,
-              void* image, struct weft_texts* texts) {
-  uint8_t* to = image;
-  for (uint32_t i = 0; i < hook->value_count && i < WEFT_HOOK_MAX_VALUES; ++i) {
-    uint64_t value = weft_hook_value_of(registers, &hook->values[i]);
-    if (texts != NULL && hook->values[i].kind == WEFT_HOOK_TEXT) {
-      struct weft_segment* segment = &texts->segments[texts->count++];
-      segment->data = texts->text + texts->bytes;
-      value = read_text(texts, value);
-      segment->size = (uint32_t)value;
-      segment->reserved = 0;
-    }
-    to = weft_hook_put(to, value, hook->values[i].size);
-  }
-  return (uint32_t)(to - (uint8_t*)image);
-}
-
-static void emit(uint64_t event, const void* image, const struct weft_texts* texts,
+static void emit(uint64_t event, const void* image, const struct weft_segment* segments,
                  const struct weft_hook* hook) {
-  event_at(event)->emit(event_at(event), image, texts != NULL ? texts->segments : NULL,
-                        (const void*)(uintptr_t)hook->address);
-}
-
-// The texts of a call lie in its own memory until it ends.
-static void keep_texts(struct weft_texts* to, const struct weft_texts* from) {
-  to->count = from->count;
-  to->bytes = from->bytes;
-  __builtin_memcpy(to->text, from->text, from->bytes);
-  for (uint32_t i = 0; i < from->count; ++i) {
-    to->segments[i] = from->segments[i];
-    to->segments[i].data = to->text + ((const char*)from->segments[i].data - from->text);
-  }
+  event_at(event)->emit(event_at(event), image, segments, (const void*)(uintptr_t)hook->address);
 }
 
 static bool is_wanted(uint64_t event) { return event != 0 && is_on(event_at(event)); }
@@ -233,8 +180,17 @@ static bool is_call_wanted(const struct weft_hook* hook) {
   return is_wanted(hook->call) && !weft_process.no_clock;
 }
 
+static uint8_t* put_faults(uint8_t* to, const struct weft_hook* hook,
+                           const struct weft_hook_pieces* pieces) {
+  if ((hook->flags & WEFT_HOOK_HAS_FAULTS) == 0) return to;
+  return weft_hook_put(to, pieces->faults, sizeof(pieces->faults));
+}
+
+// `pieces`: NULL if the hook reads no memory. It is a constant where this is called, so that each
+// kind of hook has code of its own.
 static inline __attribute__((always_inline)) const void* enter(
-    const struct weft_hook_registers* registers, struct weft_hook* hook, struct weft_texts* texts) {
+    const struct weft_hook_registers* registers, struct weft_hook* hook,
+    struct weft_hook_pieces* pieces) {
   const bool entry = is_wanted(hook->entry), exit = is_wanted(hook->exit),
              call = is_call_wanted(hook);
   if (!entry && !exit && !call) return NULL;
@@ -243,10 +199,13 @@ static inline __attribute__((always_inline)) const void* enter(
   struct weft_open_call open;
   weft_depth_find(thread, slot, true, &open);
   uint64_t image[WEFT_HOOK_IMAGE_WORDS] = {0};
-  const uint32_t bytes = put_arguments(registers, hook, image, texts);
+  uint8_t* const behind = pieces != NULL
+                              ? weft_hook_put_arguments(registers, hook, (uint8_t*)image, pieces)
+                              : put_numbers(registers, hook, (uint8_t*)image);
   if (entry) {
-    weft_hook_put((uint8_t*)image + bytes, open.depth, sizeof(open.depth));
-    emit(hook->entry, image, texts, hook);
+    weft_hook_put(pieces != NULL ? put_faults(behind, hook, pieces) : behind, open.depth,
+                  sizeof(open.depth));
+    emit(hook->entry, image, pieces != NULL ? pieces->segments : NULL, hook);
   }
   if (!exit && !call) return NULL;
   const uint32_t number = weft_call_take();
@@ -257,60 +216,88 @@ static inline __attribute__((always_inline)) const void* enter(
   }
   struct weft_hook_call* of = &weft_hook_calls[number];
   if (call || (hook->flags & WEFT_HOOK_EXIT_ARGUMENTS) != 0) {
-    of->argument_bytes = bytes;
+    of->argument_bytes = (uint32_t)(behind - (uint8_t*)image);
     __builtin_memcpy(of->arguments, image, sizeof(of->arguments));
-    if (texts != NULL) keep_texts(&of->texts, texts);
   }
+  if (pieces != NULL) weft_hook_keep(&of->pieces, pieces);
   const void* stub = weft_call_publish(number, hook, slot, &open);
   weft_depth_set(thread, weft_call_id_of(number, of->turn));
   of->begin = call ? weft_clock_monotonic() : 0;
   return stub;
 }
 
-static __attribute__((noinline)) const void* enter_with_texts(
+static __attribute__((noinline)) const void* enter_with_pieces(
     const struct weft_hook_registers* registers, struct weft_hook* hook) {
-  struct weft_texts texts;
-  texts.count = 0;
-  texts.bytes = 0;
-  return enter(registers, hook, &texts);
+  struct weft_hook_pieces pieces;
+  weft_hook_no_pieces(&pieces);
+  return enter(registers, hook, &pieces);
 }
 
 const void* weft_hook_enter_slowly(const struct weft_hook_registers* registers,
                                    struct weft_hook* hook) {
-  if (__builtin_expect((hook->flags & WEFT_HOOK_HAS_TEXTS) != 0, 0))
-    return enter_with_texts(registers, hook);
+  if (__builtin_expect((hook->flags & WEFT_HOOK_READS_MEMORY) != 0, 0))
+    return enter_with_pieces(registers, hook);
   return enter(registers, hook, NULL);
+}
+
+static uint8_t* put_number_of_result(const struct weft_hook_registers* registers,
+                                     const struct weft_hook* hook, uint8_t* to) {
+  if (hook->result.source == WEFT_HOOK_NONE) return to;
+  return weft_hook_put(to, weft_hook_value_of(registers, &hook->result), hook->result.size);
+}
+
+// Emits the events of the end of a call. `pieces`: as for enter.
+static inline __attribute__((always_inline)) void emit_end(
+    const struct weft_hook_registers* registers, const struct weft_hook_call* of,
+    struct weft_hook_pieces* pieces) {
+  const struct weft_hook* hook = of->hook;
+  // A call that began before `call` was on has no time.
+  const bool call = of->begin != 0 && is_call_wanted(hook);
+  const bool exit = is_wanted(hook->exit);
+  if (!call && !exit) return;
+  const uint64_t duration = call ? weft_clock_monotonic() - of->begin : 0;
+  uint64_t results[WEFT_HOOK_IMAGE_WORDS], of_call[WEFT_HOOK_IMAGE_WORDS];
+  const uint32_t first = pieces != NULL ? pieces->count : 0;
+  uint8_t* behind = pieces != NULL
+                        ? weft_hook_put_results(registers, hook, (uint8_t*)results, pieces)
+                        : put_number_of_result(registers, hook, (uint8_t*)results);
+  if (pieces != NULL) behind = put_faults(behind, hook, pieces);
+  if (call) {
+    __builtin_memcpy(of_call, of->arguments, sizeof(of->arguments));
+    uint8_t* to = (uint8_t*)of_call + of->argument_bytes;
+    const uint32_t bytes = (uint32_t)(behind - (uint8_t*)results);
+    for (uint32_t i = 0; i < bytes; ++i) to[i] = ((const uint8_t*)results)[i];
+    weft_hook_put(weft_hook_put(to + bytes, duration, sizeof(duration)), of->open.depth,
+                  sizeof(of->open.depth));
+  }
+  if (exit) {
+    struct weft_segment segments[WEFT_HOOK_MAX_VALUES + 1];
+    uint8_t* to = weft_hook_put(behind, of->open.depth, sizeof(of->open.depth));
+    const uint32_t bytes = (hook->flags & WEFT_HOOK_EXIT_ARGUMENTS) != 0 ? of->argument_bytes : 0;
+    for (uint32_t i = 0; i < bytes; ++i) to[i] = ((const uint8_t*)of->arguments)[i];
+    // An exit has its own values first, then the arguments, for its filter.
+    for (uint32_t i = 0; pieces != NULL && i < pieces->count; ++i)
+      segments[i] = pieces->segments[(i + first) % pieces->count];
+    emit(hook->exit, results, pieces != NULL ? segments : NULL, hook);
+  }
+  if (call) emit(hook->call, of_call, pieces != NULL ? pieces->segments : NULL, hook);
+}
+
+static __attribute__((noinline)) void emit_end_with_pieces(
+    const struct weft_hook_registers* registers, struct weft_hook_call* of) {
+  emit_end(registers, of, &of->pieces);
 }
 
 uint64_t weft_hook_leave_slowly(const struct weft_hook_registers* registers, uint64_t index) {
   const uint32_t number = (uint32_t)index;
-  const struct weft_hook_call* of = &weft_hook_calls[number];
-  struct weft_hook* hook = of->hook;
+  struct weft_hook_call* of = &weft_hook_calls[number];
   const uint64_t returns_to = weft_hook_stub_data[number].returns_to;
-  const uint64_t result = weft_hook_value_of(registers, &hook->result);
-  const uint32_t result_bytes = hook->result.source == WEFT_HOOK_NONE ? 0 : hook->result.size;
   const struct weft_open_call open = of->open;
-  // A call that began before `call` was on has no time.
-  const bool call = of->begin != 0 && is_call_wanted(hook);
-  const bool exit = is_wanted(hook->exit);
-  uint64_t of_call[WEFT_HOOK_IMAGE_WORDS], of_exit[WEFT_HOOK_IMAGE_WORDS];
-  if (call) {
-    const uint64_t duration = weft_clock_monotonic() - of->begin;
-    __builtin_memcpy(of_call, of->arguments, sizeof(of->arguments));
-    uint8_t* to = (uint8_t*)of_call + of->argument_bytes;
-    to = weft_hook_put(weft_hook_put(to, result, result_bytes), duration, sizeof(duration));
-    weft_hook_put(to, open.depth, sizeof(open.depth));
+  if (__builtin_expect((of->hook->flags & WEFT_HOOK_READS_MEMORY) != 0, 0)) {
+    emit_end_with_pieces(registers, of);
+  } else {
+    emit_end(registers, of, NULL);
   }
-  if (exit) {
-    uint8_t* to = weft_hook_put((uint8_t*)of_exit, result, result_bytes);
-    to = weft_hook_put(to, open.depth, sizeof(open.depth));
-    if ((hook->flags & WEFT_HOOK_EXIT_ARGUMENTS) != 0)
-      __builtin_memcpy(to, of->arguments, sizeof(of->arguments));
-  }
-  const bool has_texts = (hook->flags & WEFT_HOOK_HAS_TEXTS) != 0;
-  const struct weft_texts* texts = has_texts ? &of->texts : NULL;
-  if (exit) emit(hook->exit, of_exit, texts, hook);
-  if (call) emit(hook->call, of_call, texts, hook);
   weft_depth_set(weft_depth_own(), open.newest);
   weft_call_end(number);
   return returns_to;

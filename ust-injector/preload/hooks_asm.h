@@ -68,8 +68,8 @@ static inline uint8_t* weft_hook_put(uint8_t* to, uint64_t value, uint32_t size)
   return to + size;
 }
 
-// What an event has: arguments; result, duration, depth. Emit reads a multiple of 8 bytes.
-#define WEFT_HOOK_IMAGE_WORDS (WEFT_HOOK_MAX_VALUES + 3)
+// What an event has: arguments; result, duration, faults, depth. Emit reads a multiple of 8 bytes.
+#define WEFT_HOOK_IMAGE_WORDS (WEFT_HOOK_MAX_VALUES + 4)
 
 #endif
 

@@ -7,6 +7,7 @@
 
 #include "lib/abi/context.h"
 #include "lib/api/filters.h"
+#include "lib/api/function_args.h"
 #include "lib/event/description.h"
 #include "lib/event/filter_compiler.h"
 #include "lib/event/match.h"
@@ -98,7 +99,7 @@ Status CompileRules(const api::TraceSpec& from, control::ChannelSpec& to) {
 
 // Checks what the Trace alone tells: arguments and return value may come from debug information.
 Status CheckFunctionFilter(const api::FunctionRule& function, hooks::Moment moment) {
-  if (function.filter.empty() || function.args.empty()) return {};
+  if (function.filter.empty() || std::ranges::none_of(function.args, api::IsPositional)) return {};
   api::FunctionRule all = function;
   if (!all.returns) all.returns = api::ValueType::kInt64;
   if (const std::string why = hooks::WhyNotFiltered(all, moment); !why.empty())
@@ -115,7 +116,6 @@ Status CheckFunctionFilter(const api::FunctionRule& function, hooks::Moment mome
 // The rules of a function's events; its name may be a pattern, and then theirs are.
 Status CompileFunction(const api::FunctionRule& function, const std::string& filter,
                        control::ChannelSpec& to) {
-  WEFT_TRY(hooks::LayOut(function));
   for (const hooks::Moment moment : hooks::kMoments) {
     if (!function.Records(moment)) continue;
     WEFT_TRY(CheckFunctionFilter(function, moment));
