@@ -60,6 +60,8 @@ void AddRecord(CLI::App& app, RecordOptions& options) {
       record->add_option("--function", form.functions,
                          "entry and return of a function of a program or library to record through "
                          "the kernel, \"PATH:SYMBOL\"; needs root and weft.ko"),
+      record->add_option("--function-set", form.function_sets,
+                         "calls of known functions to record: malloc, pthread, dl, io, ssl"),
       record->add_option("--usdt", form.usdt,
                          "USDT probe to record, \"PATH:PROVIDER:NAME\"; needs root and weft.ko"),
       record->add_option("--filter", form.filter,
@@ -233,9 +235,10 @@ int main(int argc, char** argv) {
     if (app.got_subcommand("record")) {
       const auto& form = record.short_form;
       if (record.file.empty() && form.events.empty() && form.kernel.empty() &&
-          form.syscalls.empty() && form.functions.empty() && form.usdt.empty())
+          form.syscalls.empty() && form.functions.empty() && form.function_sets.empty() &&
+          form.usdt.empty())
         throw CLI::RequiredError(
-            "-f FILE, --event EVENT, --kernel, --syscall, --function or --usdt");
+            "-f FILE, --event EVENT, --kernel, --syscall, --function, --function-set or --usdt");
       if (record.program.empty() == record.pids.empty())
         throw CLI::RequiredError("either -- PROGRAM or --pid PID");
       if (!record.program.empty() && record.program.front().empty())

@@ -76,6 +76,8 @@ Value Functions(const ShortForm& form) {
     if (single) function.Add("object", Value::String(text.substr(0, colon)));
     out.list.push_back(std::move(function));
   }
+  for (const std::string& set : WithoutCommas(form.function_sets))
+    out.list.push_back(Value::Map().Add("set", Value::String(set)));
   return out;
 }
 
@@ -164,6 +166,7 @@ constexpr FlagOfPath kFlags[] = {
     {"spec.user.events", ".exclude", "--exclude"},
     {"spec.user.events", ".logLevel", "--log-level"},
     {"spec.user.events", "", "--event"},
+    {"spec.user.functions", ".set", "--function-set"},
     {"spec.user.functions", "", "--function"},
     {"spec.kernel.tracepoints", "", "--kernel"},
     {"spec.kernel.syscalls", "", "--syscall"},
@@ -196,10 +199,11 @@ std::expected<Trace, Diagnostics> BuildTrace(const ShortForm& form, const ParseO
 
   Diagnostics diagnostics;
   Trace trace;
-  if (form.events.empty() && form.functions.empty() && form.kernel.empty() &&
-      form.syscalls.empty() && form.usdt.empty()) {
-    diagnostics.push_back({.message = "nothing to record: give --event, --function, --kernel, "
-                                      "--syscall or --usdt"});
+  if (form.events.empty() && form.functions.empty() && form.function_sets.empty() &&
+      form.kernel.empty() && form.syscalls.empty() && form.usdt.empty()) {
+    diagnostics.push_back(
+        {.message = "nothing to record: give --event, --function, --function-set, --kernel, "
+                    "--syscall or --usdt"});
     return std::unexpected(std::move(diagnostics));
   }
   Reader reader("", options, diagnostics);

@@ -24,17 +24,18 @@ struct ShortForm {
   // --function: [OBJECT:]NAME; PATH:SYMBOL, where PATH begins with "/": one of
   // spec.kernel.userProbes, at entry and return
   std::vector<std::string> functions;
-  std::vector<std::string> usdt;      // --usdt: PATH:PROVIDER:NAME, also one of these
-  std::vector<std::string> kernel;    // --kernel: tracepoints
-  std::vector<std::string> syscalls;  // --syscall
-  std::string syscall_buffer;         // --syscall-buffer: bytes
-  std::string filter;                 // --filter, of all events
-  std::vector<std::string> context;   // --context
-  std::string buffer_size;            // --subbuf-size or --buffer-size: a quantity
-  std::string buffer_count;           // --subbufs or --buffer-count
-  bool overwrite = false;             // --overwrite, --mode
-  bool snapshot = false;              // --snapshot; implies overwrite
-  std::string duration;               // --duration
+  std::vector<std::string> function_sets;  // --function-set
+  std::vector<std::string> usdt;           // --usdt: PATH:PROVIDER:NAME, also one of these
+  std::vector<std::string> kernel;         // --kernel: tracepoints
+  std::vector<std::string> syscalls;       // --syscall
+  std::string syscall_buffer;              // --syscall-buffer: bytes
+  std::string filter;                      // --filter, of all events
+  std::vector<std::string> context;        // --context
+  std::string buffer_size;                 // --subbuf-size or --buffer-size: a quantity
+  std::string buffer_count;                // --subbufs or --buffer-count
+  bool overwrite = false;                  // --overwrite, --mode
+  bool snapshot = false;                   // --snapshot; implies overwrite
+  std::string duration;                    // --duration
 };
 
 // Returns the Trace, or the mistakes, with the flag in place of the path: `--event "shop": matches

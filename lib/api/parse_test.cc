@@ -79,6 +79,8 @@ spec:
         args: [{name: a, type: int32}, {name: b, type: pointer}]
         returns: double
         filter: a == 1
+      - set: malloc
+        record: [exit]
   kernel:
     tracepoints: [{name: sched_*, exclude: [sched_stat_*], filter: "prio < 5"}]
     syscalls: [{name: openat}]
@@ -117,7 +119,8 @@ TEST(Parse, ReadsEveryField) {
   EXPECT_EQ(s.user.events[0].filter, "total > 100");
   EXPECT_EQ(s.user.events[1].log_level.exactly, LogLevel::kDebugLine);
   EXPECT_EQ(s.user.events[2].log_level.range, (LogLevelRange{LogLevel::kErr, LogLevel::kInfo}));
-  ASSERT_EQ(s.user.functions.size(), 1u);
+  ASSERT_EQ(s.user.functions.size(), 2u);
+  EXPECT_EQ(s.user.functions[1].set, FunctionSet::kMalloc);
   const FunctionRule& function = s.user.functions[0];
   EXPECT_EQ(function.object, "libmylib.so*");
   EXPECT_EQ(function.args[1], (FunctionArg{"b", ValueType::kPointer}));

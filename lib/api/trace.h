@@ -113,16 +113,18 @@ struct FunctionArg {
 };
 
 enum class FunctionMoment { kEntry, kExit, kCall };
+enum class FunctionSet { kMalloc, kPthread, kDl, kIo, kSsl };
 
 // Functions of unmodified programs: entry and exit of each call, or one event for the whole call.
 struct FunctionRule {
-  std::string name;    // glob over symbol names
+  std::string name;    // glob over symbol names; "": those of the set
   std::string object;  // glob over file names of programs and libraries; "": any
   std::vector<std::string> exclude;
   std::vector<FunctionArg> args;     // empty: from DWARF where there is any
   std::optional<ValueType> returns;  // none: from DWARF where there is any
   std::string filter;
-  std::vector<FunctionMoment> record;  // empty: entry and exit
+  std::vector<FunctionMoment> record;  // empty: entry and exit; of a set: call
+  std::optional<FunctionSet> set;      // function_sets.h
   bool operator==(const FunctionRule&) const = default;
 
   bool Records(FunctionMoment moment) const {

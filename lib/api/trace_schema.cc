@@ -15,6 +15,7 @@
 
 #include "lib/api/context.h"
 #include "lib/api/function_args.h"
+#include "lib/api/function_sets.h"
 #include "lib/api/limits.h"
 #include "lib/api/names.h"
 #include "lib/api/quantity.h"
@@ -241,8 +242,13 @@ TypePtr<FunctionRule> FunctionRuleSchema() {
       {MakeField(
            "name", &T::name, PrintablePattern(limits::kFunctionName),
            "Functions to record: the symbol, or the C++ name with or without its arguments; * "
-           "matches any characters.",
-           kRequired),
+           "matches any characters."),
+       MakeField(
+           "set", &T::set, Enum<FunctionSet>(kFunctionSets),
+           "Instead of a name: functions of the C library or of OpenSSL, with the types of their "
+           "arguments and return values. malloc: the heap; pthread: locks, conditions, semaphores "
+           "and threads; dl: dlopen and its neighbours; io: files and sockets; ssl: OpenSSL's "
+           "connections."),
        MakeField(
            "object", &T::object, PrintablePattern(limits::kFileName),
            "File name of the program or library that has the function; may be a pattern, such "
@@ -254,8 +260,8 @@ TypePtr<FunctionRule> FunctionRuleSchema() {
            "record", &T::record,
            ListOf(Enum<FunctionMoment>(kFunctionMoments), kFunctionMoments.size(), ListKind::kSet),
            "The events of each call: entry, with the arguments; exit, with the return value; call, "
-           "one "
-           "event at the end, with both and the duration in ns. Absent: entry and exit."),
+           "one event at the end, with both and the duration in ns. Absent: entry and exit; of a "
+           "set: call."),
        MakeField(
            "args", &T::args, ListOf(arg, limits::kFunctionArgs),
            "The first arguments, in order, with their types in C. Absent: those of the debug "
@@ -271,7 +277,13 @@ TypePtr<FunctionRule> FunctionRuleSchema() {
                  "Record only calls for which this expression over the arguments is true, as they "
                  "were at the entry. With record: [call] also over ret and duration, with [exit] "
                  "over ret; everywhere over depth.")},
-      {{{"", "", "args"}, WhyNotArgs}});
+      {MakeRule<T>({"has(self.name) != has(self.set)", "must have exactly one of name, set", ""},
+                   [](const T& f) { return f.name.empty() == f.set.has_value(); }),
+       MakeRule<T>({"!has(self.set) || ((!has(self.args) || size(self.args) == 0) && "
+                    "!has(self.returns))",
+                    "must be without args and returns, which the set has", "set"},
+                   [](const T& f) { return !f.set || (f.args.empty() && !f.returns); }),
+       {{"", "", "args"}, WhyNotArgs}});
 }
 
 TypePtr<UserSpec> UserSchema() {

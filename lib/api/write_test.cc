@@ -186,6 +186,7 @@ class Generator {
     for (int i = Below(3); i > 0; --i)
       f.args.push_back({"a" + std::to_string(i), static_cast<ValueType>(Below(12))});
     if (Coin()) f.returns = static_cast<ValueType>(Below(12));
+    if (Below(4) == 0) f = {.object = f.object, .set = static_cast<FunctionSet>(Below(5))};
     return f;
   }
   KernelRule Kernel() { return {.name = Pick({"sched_*", "openat", "1"}), .filter = Filter()}; }

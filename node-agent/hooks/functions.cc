@@ -148,7 +148,7 @@ class Reader {
     for (const size_t rule : chosen) {
       const std::string& name = rules[rule].rule.name;
       words_.push_back(LongestWord(name));
-      if (name.find('*') == std::string::npos) near_.emplace(rule, name);
+      if (name.find('*') == std::string::npos && !rules[rule].rule.set) near_.emplace(rule, name);
     }
   }
 
@@ -295,13 +295,18 @@ std::vector<uint64_t> AddressesToType(const FunctionFile& file) {
   return addresses;
 }
 
+bool IsCLibrary(const std::string& name) {
+  return name.starts_with("libc.so") || name.starts_with("libc-2.") ||
+         name.starts_with("libpthread");
+}
+
 std::string WhyNotObject(const std::string& name) {
   const auto begins = [&name](std::string_view with) { return name.starts_with(with); };
   if (begins("libweft")) return "it is weft's own library";
   if (begins("ld-linux") || begins("ld.so") || begins("ld-2.")) return "it is the dynamic loader";
-  if (begins("libc.so") || begins("libc-2.") || begins("libpthread") || begins("ld-musl"))
+  if (IsCLibrary(name) || begins("ld-musl"))
     return "functions of the C library also run in children of posix_spawn, which share the "
-           "program's memory: they are not recorded yet";
+           "program's memory: only those of the sets malloc, pthread, dl and io are recorded";
   if (begins("libgcc_s")) return "it walks the stacks that hooks change";
   return "";
 }

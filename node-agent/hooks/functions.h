@@ -62,6 +62,9 @@ Result<FunctionFile> ReadFunctions(int file, const std::vector<HookRule>& rules,
 // compiler made for some of the callers: their arguments are not those of the source.
 std::vector<uint64_t> AddressesToType(const FunctionFile& file);
 
+// Is it a C library, of which only the functions of sets are hooked (lib/api/function_sets.h)?
+bool IsCLibrary(const std::string& name);
+
 // Returns why functions of an object with this file name are not hooked; "": they are.
 std::string WhyNotObject(const std::string& name);
 

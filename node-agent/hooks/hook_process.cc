@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "lib/api/function_args.h"
+#include "lib/api/function_sets.h"
 #include "lib/event/match.h"
 #include "node-agent/hooks/displace.h"
 #include "node-agent/hooks/limits.h"
@@ -166,16 +167,22 @@ class Planner {
 
   void Plan(const LoadedObject& object) {
     report_.objects.insert(object.name);
-    std::vector<size_t> chosen, named;
+    // Rules that are refused, and those that say that they mean this object.
+    std::vector<size_t> chosen, refused, named;
+    const std::string why_not = WhyNotObject(object.name);
     for (size_t i = 0; i < rules_.size(); ++i) {
       const std::string& pattern = rules_[i].rule.object;
       if (!pattern.empty() && !weft_glob_match_str(pattern.c_str(), object.name.c_str())) continue;
-      chosen.push_back(i);
       if (!pattern.empty()) named.push_back(i);
+      const bool is_hooked =
+          why_not.empty() || (IsCLibrary(object.name) && api::IsOfCLibrarySet(rules_[i].rule.name));
+      if (is_hooked)
+        chosen.push_back(i);
+      else if (!pattern.empty())
+        refused.push_back(i);
     }
+    RefuseAll(object, refused, why_not);
     if (chosen.empty()) return;
-    if (const std::string why = WhyNotObject(object.name); !why.empty())
-      return RefuseAll(object, named, why);
     const auto file = cache_.Read(memory_, object, rules_, chosen);
     if (!file) return RefuseAll(object, named, file.error().message);
     if (file->is_go)
@@ -251,6 +258,7 @@ class Planner {
   // fit it; "": it does.
   static std::string AddTypes(const FunctionFile& file, const Function& function,
                               api::FunctionRule& rule, TypeSource& source) {
+    if (rule.set) return "";
     const auto known = file.types.find(function.value);
     const bool has_arguments = std::ranges::any_of(rule.args, api::IsPositional);
     const auto add = [&](const std::vector<api::FunctionArg>& args, TypeSource of) {

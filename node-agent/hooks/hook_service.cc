@@ -17,6 +17,7 @@
 
 #include "lib/abi/control.h"
 #include "lib/abi/hooks.h"
+#include "lib/api/function_sets.h"
 #include "lib/base/background.h"
 #include "lib/event/match.h"
 #include "lib/ipc/local_socket.h"
@@ -53,7 +54,9 @@ std::string KeyOf(const HookedContainer& container) {
 }
 
 std::string Quoted(const HookRule& rule) {
-  std::string text = "Trace \"" + rule.trace + "\": function \"" + rule.rule.name + "\"";
+  std::string text = "Trace \"" + rule.trace + "\": ";
+  if (rule.rule.set) return text.append("set \"").append(NameOf(*rule.rule.set)).append("\"");
+  text += "function \"" + rule.rule.name + "\"";
   if (!rule.rule.object.empty()) text += " of \"" + rule.rule.object + "\"";
   return text;
 }
@@ -407,6 +410,7 @@ void HookService::Record(int32_t pid, const Container& container, const Status& 
 // Returns the end of a line about a rule that has hooked nothing.
 std::string HookService::Hint(const HookRule& rule) const {
   const std::string& pattern = rule.rule.object;
+  if (rule.rule.set) return "; no process has loaded a library that has its functions";
   if (!pattern.empty() && std::ranges::none_of(objects_, [&](const std::string& object) {
         return weft_glob_match_str(pattern.c_str(), object.c_str());
       })) {

@@ -321,7 +321,7 @@ class RealProgram(FunctionsTest):
 
 class Refused(FunctionsTest):
     def test_reasons_are_told(self):
-        _, err = self.record(*self.trace(function_yaml("_start"), function_yaml("malloc", target="libc.so*"),
+        _, err = self.record(*self.trace(function_yaml("_start"), function_yaml("dup2", target="libc.so*"),
                                          function_yaml("no_such_function")), program=[PROGRAM, "calls", 1])
         self.assertIn("_start of local_functions is not recorded: it is not called as functions are", err)
         self.assertIn("libc.so.6 is not recorded: functions of the C library", err)

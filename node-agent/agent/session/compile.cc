@@ -8,6 +8,7 @@
 #include "lib/abi/context.h"
 #include "lib/api/filters.h"
 #include "lib/api/function_args.h"
+#include "lib/api/function_sets.h"
 #include "lib/event/description.h"
 #include "lib/event/filter_compiler.h"
 #include "lib/event/match.h"
@@ -128,6 +129,27 @@ Status CompileFunction(const api::FunctionRule& function, const std::string& fil
   return {};
 }
 
+// Of a set, the functions are recorded whose events have what the rule's filter names.
+Status CompileFunctionOrSet(const api::FunctionRule& rule, const api::Trace& trace,
+                            CompiledChannel& to) {
+  std::string compiled;
+  const size_t before = to.functions.size();
+  for (const api::FunctionRule& function : ExpandSet(rule)) {
+    const auto lacks = [&](hooks::Moment moment) {
+      return function.Records(moment) && !hooks::WhyNotFiltered(function, moment).empty();
+    };
+    if (rule.set && std::ranges::any_of(hooks::kMoments, lacks)) continue;
+    // A function has a rule for each of its libraries, and its events have one.
+    if (!rule.set || compiled != function.name)
+      WEFT_TRY(CompileFunction(function, trace.spec.filter, to.spec));
+    compiled = function.name;
+    to.functions.push_back({trace.metadata.name, function});
+  }
+  if (to.functions.size() == before)
+    return Fail(ErrorCode::kInvalid, "its filter names what no function of the set has");
+  return {};
+}
+
 Status CompileFunctions(const api::Trace& trace, const CompileContext& context,
                         CompiledChannel& to) {
   const api::TraceSpec& spec = trace.spec;
@@ -141,9 +163,10 @@ Status CompileFunctions(const api::Trace& trace, const CompileContext& context,
         ErrorCode::kUnsupported,
         "is not recorded with contexts of applications ($app....); make a Trace of its own");
   for (const api::FunctionRule& function : spec.user.functions) {
-    if (auto compiled = CompileFunction(function, spec.filter, to.spec); !compiled)
-      return std::unexpected(std::move(compiled).error().Context(function.name));
-    to.functions.push_back({trace.metadata.name, function});
+    const std::string name =
+        function.set ? "set " + std::string(NameOf(*function.set)) : function.name;
+    if (auto compiled = CompileFunctionOrSet(function, trace, to); !compiled)
+      return std::unexpected(std::move(compiled).error().Context(name));
   }
   to.spec.flags |= WEFT_CHANNEL_FUNCTIONS;
   return {};
