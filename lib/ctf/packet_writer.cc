@@ -16,6 +16,7 @@ constexpr uint32_t kMagic = 0xc1fc1fc1;
 // Offsets of the values that Finish fills in. They follow magic, uuid, stream_id and
 // stream_instance_id.
 constexpr size_t kContextOffset = 4 + 16 + 4 + 8;
+constexpr size_t kPacketBitsOffset = kContextOffset + 3 * sizeof(uint64_t);
 
 template <typename T>
 uint8_t* Put(uint8_t* out, T value) {
@@ -109,6 +110,7 @@ std::span<const uint8_t> PacketWriter::Finish(uint64_t discarded_total, uint64_t
   out = Put(out, begin);
   out = Put(out, last);
   out = Put(out, uint64_t{content} * 8);
+  assert(out == buffer_ + kPacketBitsOffset);
   out = Put(out, uint64_t{size} * 8);
   out = Put(out, sequence_);
   out = Put(out, discarded_total);
@@ -118,6 +120,11 @@ std::span<const uint8_t> PacketWriter::Finish(uint64_t discarded_total, uint64_t
   sequence_++;
   Reset();
   return {buffer_, size};
+}
+
+void SetPacketBytes(std::span<uint8_t> front, uint64_t bytes) {
+  assert(front.size() >= kPacketHeaderBytes);
+  Put(front.data() + kPacketBitsOffset, bytes * 8);
 }
 
 Result<PacketInfo> ReadPacketInfo(std::span<const uint8_t> bytes) {

@@ -242,6 +242,10 @@ struct PacketInfo {
 // each other. Checks nothing behind the header: the packet may be longer than `bytes`.
 Result<PacketInfo> ReadPacketInfo(std::span<const uint8_t> bytes);
 
+// Makes a packet whose first kPacketHeaderBytes are in `front` say that it is `bytes` long. The
+// caller adds zeros up to that.
+void SetPacketBytes(std::span<uint8_t> front, uint64_t bytes);
+
 }  // namespace weft::ctf
 
 #endif  // WEFT_LIB_CTF_PACKET_WRITER_H_

@@ -5,6 +5,7 @@
 #include <linux/openat2.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -39,9 +40,36 @@ Status WriteAt(int fd, uint64_t offset, std::span<const uint8_t> bytes, const st
   return {};
 }
 
-// Writes all of `bytes` at `offset`, or cuts the file to `offset` again.
-Status AppendAt(int fd, uint64_t offset, std::span<const uint8_t> bytes, const std::string& name) {
-  Status written = WriteAt(fd, offset, bytes, name);
+iovec Piece(std::span<const uint8_t> bytes) {
+  // The kernel only reads what pwritev gets.
+  return {.iov_base = const_cast<uint8_t*>(bytes.data()), .iov_len = bytes.size()};
+}
+
+// Writes pieces in the same way. Changes their list. A consumer's sandbox has no pwritev.
+Status WriteAt(int fd, uint64_t offset, std::span<iovec> pieces, const std::string& name) {
+  while (!pieces.empty()) {
+    const ssize_t n =
+        ::pwritev(fd, pieces.data(), static_cast<int>(pieces.size()), static_cast<off_t>(offset));
+    if (n < 0 && errno == EINTR) continue;
+    if (n == 0) errno = ENOSPC;
+    if (n <= 0) return FailErrno(name);
+    offset += static_cast<size_t>(n);
+    for (auto left = static_cast<size_t>(n); left > 0;) {
+      iovec& first = pieces.front();
+      const size_t taken = std::min(left, first.iov_len);
+      first.iov_base = static_cast<uint8_t*>(first.iov_base) + taken;
+      first.iov_len -= taken;
+      left -= taken;
+      if (first.iov_len == 0) pieces = pieces.subspan(1);
+    }
+  }
+  return {};
+}
+
+// Writes all of `bytes`, or of pieces of them, at `offset`, or cuts the file to `offset` again.
+template <typename Content>
+Status AppendAt(int fd, uint64_t offset, Content content, const std::string& name) {
+  Status written = WriteAt(fd, offset, content, name);
   // If even this fails, the next write still starts at `offset`.
   if (!written && ::ftruncate(fd, static_cast<off_t>(offset)) != 0) {
     written.error().message += " (and the partial write could not be cut off)";
@@ -170,8 +198,10 @@ std::string TraceFolder(const std::string& kubernetes_namespace, const std::stri
 std::string UserTracePath(uint32_t uid) { return "ust/uid/" + std::to_string(uid) + "/64-bit"; }
 std::string KernelTracePath() { return "kernel"; }
 
-Result<TraceStore> TraceStore::Open(FileMaker& maker, std::string path, uint64_t most_metadata) {
-  TraceStore store(maker, std::move(path));
+Result<TraceStore> TraceStore::Open(FileMaker& maker, std::string path, uint64_t most_metadata,
+                                    std::shared_ptr<DirectPace> pace) {
+  if (pace == nullptr) pace = std::make_shared<DirectPace>();
+  TraceStore store(maker, std::move(path), std::move(pace));
   const std::string name = store.path_ + "/metadata";
   WEFT_ASSIGN(store.metadata_, maker.OpenFile(name));
   const int fd = store.metadata_.get();
@@ -186,7 +216,7 @@ Result<TraceStore> TraceStore::Open(FileMaker& maker, std::string path, uint64_t
 
 Status TraceStore::AppendMetadata(std::string_view fragment) {
   WEFT_TRY(AppendAt(metadata_.get(), metadata_bytes_,
-                    {reinterpret_cast<const uint8_t*>(fragment.data()), fragment.size()},
+                    std::span(reinterpret_cast<const uint8_t*>(fragment.data()), fragment.size()),
                     path_ + "/metadata"));
   metadata_bytes_ += fragment.size();
   return {};
@@ -337,42 +367,73 @@ bool TraceStore::SetDirect(Stream& stream, bool direct) {
   return true;
 }
 
-Status TraceStore::WriteBytes(Stream& stream, std::span<const uint8_t> packet) {
+Status TraceStore::Append(const Stream& stream, std::span<const uint8_t> packet, size_t bytes) {
+  const uint64_t offset = stream.state.bytes;
+  if (bytes == packet.size()) {
+    return AppendAt(stream.fd.get(), offset, packet, stream.state.file);
+  }
+  // The first page, which says another size then, and the last ones, which get zeros, are copied.
+  constexpr size_t kPage = kDirectAlignment;
+  if (edges_.empty()) edges_ = PageBuffer(kEdgePages * kPage);
+  const std::span<uint8_t> edges = edges_.span();
+  const bool has_middle = bytes > edges.size();
+  const size_t head = has_middle ? kPage : 0;
+  const size_t middle_end = has_middle ? packet.size() / kPage * kPage : 0;
+  std::ranges::copy(packet.first(head), edges.begin());
+  const auto end = std::ranges::copy(packet.subspan(middle_end), edges.begin() + head).out;
+  std::fill(end, edges.end(), uint8_t{0});
+  ctf::SetPacketBytes(edges, bytes);
+  const std::span<const uint8_t> tail = edges.subspan(head, bytes - middle_end);
+  if (!has_middle) return AppendAt(stream.fd.get(), offset, tail, stream.state.file);
+  std::array<iovec, 3> pieces{Piece(edges.first(head)),
+                              Piece(packet.subspan(head, middle_end - head)), Piece(tail)};
+  return AppendAt(stream.fd.get(), offset, std::span(pieces), stream.state.file);
+}
+
+Status TraceStore::WriteBytes(Stream& stream, std::span<const uint8_t> packet, size_t bytes) {
   const uint64_t offset = stream.state.bytes;
   const auto on_page = [](uint64_t n) { return n % kDirectAlignment == 0; };
   const bool large = packet.size() >= kDirectBytes;
-  const bool direct = WantsPages(stream, packet.size()) && pace_.direct() &&
-                      on_page(packet.size()) && on_page(offset) &&
-                      on_page(reinterpret_cast<uintptr_t>(packet.data()));
+  const bool direct = WantsPages(stream, packet.size()) && pace_->direct() && on_page(bytes) &&
+                      on_page(offset) && on_page(reinterpret_cast<uintptr_t>(packet.data()));
   stream.small_direct = large ? kSmallDirect : stream.small_direct - (stream.small_direct > 0);
   if (direct && SetDirect(stream, true)) {
     const auto start = std::chrono::steady_clock::now();
-    Status written = AppendAt(stream.fd.get(), offset, packet, stream.state.file);
+    Status written = Append(stream, packet, bytes);
     if (written) {
-      if (stream.behind == offset) stream.behind = stream.dropped = offset + packet.size();
-      if (large) pace_.WroteDirectly(start, std::chrono::steady_clock::now(), packet.size());
+      if (stream.behind == offset) stream.behind = stream.dropped = offset + bytes;
+      if (large) pace_->WroteDirectly(start, std::chrono::steady_clock::now(), bytes);
     }
     if (written || written.error().sys_errno != EINVAL) return written;
   }
   // EINVAL: the file system did not say before that it has no direct writes, or other pages.
   no_direct_ = no_direct_ || direct;
   (void)SetDirect(stream, false);
-  pace_.WroteToCache(packet.size());
-  return AppendAt(stream.fd.get(), offset, packet, stream.state.file);
+  pace_->WroteToCache(bytes);
+  return Append(stream, packet, bytes);
 }
 
 Status TraceStore::WritePacket(size_t stream, std::span<const uint8_t> packet, uint64_t events) {
+  return Write(stream, packet, events, packet.size());
+}
+
+Status TraceStore::WritePadded(size_t stream, std::span<const uint8_t> packet, uint64_t events) {
+  return Write(stream, packet, events, PacketBytes(stream, packet.size()));
+}
+
+Status TraceStore::Write(size_t stream, std::span<const uint8_t> packet, uint64_t events,
+                         size_t bytes) {
   Stream& to = streams_.at(stream);
   WEFT_ASSIGN(const ctf::PacketInfo info, ctf::ReadPacketInfo(packet));
   if (info.packet_bytes != packet.size()) {
     return Fail(ErrorCode::kCorrupt, to.state.file + ": packet says another size than it has");
   }
   if (info.sequence < to.next) return {};
-  WEFT_TRY(WriteBytes(to, packet));
+  WEFT_TRY(WriteBytes(to, packet, bytes));
   to.next = info.sequence + 1;
   to.events += events;
   to.state.last_begin = to.state.bytes;
-  to.state.bytes += packet.size();
+  to.state.bytes += bytes;
   to.state.packets++;
   to.state.has_packets = true;
   to.state.last_sequence = info.sequence;

@@ -88,6 +88,8 @@ inline constexpr size_t kDirectBytes = 128 * 1024;
 // can take 30 times as long.
 inline constexpr uint32_t kSmallDirect = 16;
 inline constexpr size_t kDirectAlignment = PageBuffer::kPageBytes;
+// Of a padded packet: the first page, the one with its last bytes, and the one with the padding's.
+inline constexpr size_t kEdgePages = 3;
 // Bytes of the page cache that are written to disk at a time. Smaller pieces cost more, larger
 // ones take longer.
 inline constexpr uint64_t kWriteBehindBytes = 1024 * 1024;
@@ -123,9 +125,11 @@ Status FindPackets(int fd, uint64_t size, uint64_t before, StreamState& state);
 class TraceStore {
  public:
   // Opens the trace `path` (relative, see UserTracePath). Keeps its files, and at most
-  // `most_metadata` bytes of its metadata. `maker` must outlive the store.
+  // `most_metadata` bytes of its metadata. `maker` must outlive the store. Stores of one thread may
+  // share a `pace`; null: it has its own.
   static Result<TraceStore> Open(FileMaker& maker, std::string path,
-                                 uint64_t most_metadata = UINT64_MAX);
+                                 uint64_t most_metadata = UINT64_MAX,
+                                 std::shared_ptr<DirectPace> pace = nullptr);
 
   // Appends one fragment (lib/ctf/metadata_writer.h). kIo with ENOSPC and the like: none of it is
   // in the file.
@@ -183,8 +187,10 @@ class TraceStore {
   // kCorrupt: the bytes are no packet. kIo: nothing of it is in the file; the caller may try again
   // or count its events as lost.
   Status WritePacket(size_t stream, std::span<const uint8_t> packet, uint64_t events = 0);
+  // Does the same, but makes the packet PacketBytes long: for packets that were made elsewhere.
+  Status WritePadded(size_t stream, std::span<const uint8_t> packet, uint64_t events = 0);
   // Packets come faster than WritePacket takes them.
-  void FallBehind() { pace_.FallBehind(); }
+  void FallBehind() { pace_->FallBehind(); }
 
   // Calls fsync for all files.
   Status Sync();
@@ -210,12 +216,16 @@ class TraceStore {
   Status OpenFile(Stream& stream, const std::string& name, uint64_t most, uint64_t before);
   // Should a packet with so much content lie on pages?
   [[nodiscard]] bool WantsPages(const Stream& stream, size_t content) const;
-  // Writes directly if that is possible and the disk keeps up.
-  Status WriteBytes(Stream& stream, std::span<const uint8_t> packet);
+  Status Write(size_t stream, std::span<const uint8_t> packet, uint64_t events, size_t bytes);
+  // Writes directly if that is possible and the disk keeps up. Like Append, makes the packet
+  // `bytes` long.
+  Status WriteBytes(Stream& stream, std::span<const uint8_t> packet, size_t bytes);
+  Status Append(const Stream& stream, std::span<const uint8_t> packet, size_t bytes);
   bool SetDirect(Stream& stream, bool direct);
   void WriteBehind(Stream& stream);
 
-  TraceStore(FileMaker& maker, std::string path) : maker_(&maker), path_(std::move(path)) {}
+  TraceStore(FileMaker& maker, std::string path, std::shared_ptr<DirectPace> pace)
+      : maker_(&maker), path_(std::move(path)), pace_(std::move(pace)) {}
 
   FileMaker* maker_;
   std::string path_;
@@ -223,8 +233,9 @@ class TraceStore {
   uint64_t metadata_bytes_ = 0;
   std::vector<Stream> streams_;
   uint64_t write_behind_ = kWriteBehindBytes;  // grows while the disk is slow
-  DirectPace pace_;
+  std::shared_ptr<DirectPace> pace_;
   bool no_direct_ = false;  // the file system has none
+  PageBuffer edges_;        // the pages of a padded packet that are not as they came
 };
 
 }  // namespace weft::store

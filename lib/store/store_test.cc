@@ -132,6 +132,45 @@ TEST_F(StoreTest, LargePacketsLieOnPages) {
   EXPECT_EQ(again.state(again.AddStream("c", 0).value()).packets, 7U + kSmallDirect);
 }
 
+// Packets of another maker, at the beginning of a page and elsewhere.
+TEST_F(StoreTest, PadsPacketsThatWereMadeElsewhere) {
+  const auto channel = ctf::MakeChannel({.name = "c"}).value();
+  const auto event =
+      ctf::MakeEventClass(0, channel, {.name = "p:e", .fields = {{.name = "a", .elem_size = 8}}})
+          .value();
+  for (const size_t at : {0UL, 8UL}) {
+    TraceStore store = Open(at == 0 ? "t" : "u");
+    const size_t stream = store.AddStream("c", 0).value();
+    PacketWriter writer{ctf::StreamConfig{}};
+    std::string expected;
+    uint64_t number = 0;
+    for (const size_t content :
+         {100UL, 200000UL, 200001UL, 3000UL, 8000UL, 9000UL, 500000UL, 130000UL, 9UL}) {
+      while (writer.bytes() < content) {
+        const auto* bytes = reinterpret_cast<const uint8_t*>(&++number);
+        ASSERT_EQ(writer.Append(number, channel, event, {bytes, 8}), ctf::Appended::kOk);
+      }
+      const auto packet = writer.Finish(0, number);
+      PageBuffer buffer(at + packet.size());
+      const auto sent = buffer.span().subspan(at, packet.size());
+      std::ranges::copy(packet, sent.begin());
+      const uint64_t bytes = store.PacketBytes(stream, sent.size());
+      ASSERT_TRUE(store.WritePadded(stream, sent, 1));
+      EXPECT_TRUE(std::ranges::equal(packet, sent)) << "what came was changed";
+      std::vector<uint8_t> stored(sent.begin(), sent.end());
+      ctf::SetPacketBytes(stored, bytes);
+      stored.resize(bytes);
+      expected += Chars(stored);
+      EXPECT_EQ(ctf::ReadPacketInfo(stored)->packet_bytes, bytes);
+      EXPECT_EQ(ctf::ReadPacketInfo(stored)->content_bytes, packet.size());
+      EXPECT_EQ(store.state(stream).bytes, expected.size());
+    }
+    EXPECT_EQ(File(store.state(stream).file), expected);
+    TraceStore again = Open(at == 0 ? "t" : "u");
+    EXPECT_EQ(again.state(again.AddStream("c", 0).value()).packets, 9U);
+  }
+}
+
 TEST_F(StoreTest, RefusesPartialPackets) {
   TraceStore store = Open();
   const size_t stream = store.AddStream("c", 0).value();

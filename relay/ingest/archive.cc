@@ -87,7 +87,8 @@ Result<stream::Archive::OpenedTrace> DiskArchive::OpenTrace(const stream::Hello&
   WEFT_ASSIGN(std::string folder, FolderOf(who));
   WEFT_ASSIGN(std::string path, FolderOf(folder, what, uuid));
   if (const auto old = by_path_.find(path); old != by_path_.end()) CloseTrace(old->second);
-  WEFT_ASSIGN(store::TraceStore store, store::TraceStore::Open(*folder_, path, what.metadata));
+  WEFT_ASSIGN(store::TraceStore store,
+              store::TraceStore::Open(*folder_, path, what.metadata, pace_));
   const uint64_t key = ++last_key_;
   const uint64_t metadata = store.metadata_bytes();
   Retention::Trace& kept = retention_->OpenTrace(folder, limits_of_(who));
@@ -166,9 +167,13 @@ Status DiskArchive::StorePacket(uint64_t handle, const weft_stream_packet& heade
       retention_->WantsChunk(*stream->kept, packet.size())) {
     WEFT_TRY(BeginChunk(*trace, *stream));
   }
-  WEFT_TRY(retention_->MakeRoom(*trace->kept, packet.size()));
-  WEFT_TRY(trace->store.WritePacket(stream->number, packet, header.events));
-  retention_->Wrote(*stream->kept, packet.size());
+  WEFT_TRY(
+      retention_->MakeRoom(*trace->kept, trace->store.PacketBytes(stream->number, packet.size())));
+  // If direct writes take more than half of the time, other nodes wait too long.
+  pace_->FallBehind();
+  const uint64_t before = trace->store.state(stream->number).bytes;
+  WEFT_TRY(trace->store.WritePadded(stream->number, packet, header.events));
+  retention_->Wrote(*stream->kept, trace->store.state(stream->number).bytes - before);
   if (stream->unkept.size() >= kMaxUnkeptPackets) stream->unkept.pop_front();
   stream->unkept.push_back(
       {header.seq, stream->files.back(), trace->store.state(stream->number).bytes});

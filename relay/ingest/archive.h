@@ -118,6 +118,7 @@ class DiskArchive : public stream::Archive {
   relay_rates::TraceRates* rates_;
   Retention* retention_;
   LimitsOf limits_of_;
+  std::shared_ptr<store::DirectPace> pace_ = std::make_shared<store::DirectPace>();
   uint64_t last_key_ = 0;
   std::map<uint64_t, Trace> traces_;
   std::map<std::string, uint64_t> by_path_;
