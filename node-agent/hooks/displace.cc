@@ -285,14 +285,6 @@ Result<std::vector<uint8_t>> Displace(uint64_t address, Bytes code, uint64_t to)
   return std::move(writer.out);
 }
 
-size_t DisplacedBytes(Bytes code) {
-  const Decoder decoder;
-  Decoded d;
-  size_t at = 0;
-  while (at < kJump && decoder.Decode(code, at, d)) at += d.instruction.length;
-  return at;
-}
-
 bool CallsInFirstBytes(Bytes code) {
   const Decoder decoder;
   Decoded d;

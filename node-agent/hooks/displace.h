@@ -41,9 +41,6 @@ constexpr uint64_t CodeBytes(uint64_t address, uint64_t size) {
 // to the rest of the function. kUnsupported: it would not do what they do.
 Result<std::vector<uint8_t>> Displace(uint64_t address, Bytes code, uint64_t to);
 
-// Returns how many bytes the instructions have that are moved.
-size_t DisplacedBytes(Bytes code);
-
 // Does a function call another one in the bytes that are moved? Its moved form pushes the return
 // address and jumps, which a shadow stack does not allow.
 bool CallsInFirstBytes(Bytes code);

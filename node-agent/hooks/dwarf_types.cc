@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <memory>
 #include <optional>
+#include <string_view>
 
 #include "lib/abi/hooks.h"
 #include "node-agent/hooks/limits.h"
@@ -170,6 +171,30 @@ Place PlaceOf(Dwarf_Die* type, bool is_cpp) {
   return Place::kUnknown;
 }
 
+// Sections that are not read for types. libdw makes all sections that are compressed whole, which
+// takes memory.
+constexpr std::string_view kUnused[] = {"aranges", "frame", "line",     "loc",     "loclists",
+                                        "macinfo", "macro", "pubnames", "pubtypes"};
+
+// libdw ignores sections that have no bytes in the file. The headers that libelf has are copies.
+void HideUnused(Elf* elf) {
+  size_t names = 0;
+  if (elf_getshdrstrndx(elf, &names) != 0) return;
+  for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
+    GElf_Shdr header;
+    if (gelf_getshdr(section, &header) == nullptr) continue;
+    const char* text = elf_strptr(elf, names, header.sh_name);
+    std::string_view name = text == nullptr ? "" : text;
+    for (const std::string_view prefix : {".debug_", ".zdebug_"}) {
+      if (!name.starts_with(prefix)) continue;
+      name.remove_prefix(prefix.size());
+      if (std::ranges::find(kUnused, name) == std::end(kUnused)) continue;
+      header.sh_type = SHT_NOBITS;
+      (void)gelf_update_shdr(section, &header);
+    }
+  }
+}
+
 class Reader {
  public:
   Reader(Dwarf* dwarf, const std::vector<uint64_t>& addresses)
@@ -180,6 +205,7 @@ class Reader {
     Dwarf_Die die;
     uint8_t kind = 0;
     while (dwarf_get_units(dwarf_, unit, &unit, nullptr, &kind, &die, nullptr) == 0) {
+      if (kind == DW_UT_skeleton) is_split_ = true;
       const int language = kind == DW_UT_compile ? dwarf_srclang(&die) : -1;
       if (!IsC(language) && !IsCpp(language)) continue;
       is_cpp_ = IsCpp(language);
@@ -192,6 +218,9 @@ class Reader {
     }
     return std::move(types_);
   }
+
+  // Is there a unit whose contents are in another file?
+  [[nodiscard]] bool is_split() const { return is_split_; }
 
  private:
   // Is one of the addresses in this unit?
@@ -269,6 +298,7 @@ class Reader {
 
   Dwarf* const dwarf_;
   const std::vector<uint64_t>& addresses_;
+  bool is_split_ = false;
   bool is_cpp_ = false;     // the unit
   bool has_types_ = false;  // likewise: with -g1 a unit has functions, but no types
   TypesByAddress types_;
@@ -277,9 +307,20 @@ class Reader {
 }  // namespace
 
 Result<TypesByAddress> ReadDwarfTypes(int file, const std::vector<uint64_t>& addresses) {
-  const std::unique_ptr<Dwarf, int (*)(Dwarf*)> dwarf(dwarf_begin(file, DWARF_C_READ), dwarf_end);
+  elf_version(EV_CURRENT);
+  const std::unique_ptr<Elf, int (*)(Elf*)> elf(elf_begin(file, ELF_C_READ_MMAP, nullptr), elf_end);
+  if (elf == nullptr) return Fail(ErrorCode::kInvalid, elf_errmsg(-1));
+  HideUnused(elf.get());
+  const std::unique_ptr<Dwarf, int (*)(Dwarf*)> dwarf(
+      dwarf_begin_elf(elf.get(), DWARF_C_READ, nullptr), dwarf_end);
   if (dwarf == nullptr) return Fail(ErrorCode::kInvalid, dwarf_errmsg(-1));
-  return Reader(dwarf.get(), addresses).Read();
+  Reader reader(dwarf.get(), addresses);
+  TypesByAddress types = reader.Read();
+  if (types.empty() && reader.is_split())
+    return Fail(ErrorCode::kUnsupported,
+                "it is in files of its own (.dwo), which are not read: compile without "
+                "-gsplit-dwarf, or give the types in the Trace");
+  return types;
 }
 
 }  // namespace weft::hooks

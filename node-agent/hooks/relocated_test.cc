@@ -2,6 +2,7 @@
 // The differential test of moved instructions, on functions of real libraries: a child runs a
 // function's first instructions by single steps, then what Displace made of them, from the same
 // registers and memory. Both must end at the same address with the same registers and memory.
+#include <Zydis/Zydis.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -17,6 +18,7 @@
 #include <cstring>
 #include <random>
 
+#include "lib/abi/hooks.h"
 #include "lib/base/unique_fd.h"
 #include "node-agent/hooks/displace.h"
 #include "node-agent/hooks/functions.h"
@@ -32,6 +34,19 @@ constexpr int kMaxSteps = 64;  // moved instructions are at most a dozen
 uint8_t* MapShared(void* near, size_t bytes, int protection) {
   void* map = mmap(near, bytes, protection, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   return map == MAP_FAILED ? nullptr : static_cast<uint8_t*>(map);
+}
+
+// Returns how many bytes the instructions have that are moved.
+size_t DisplacedBytes(Bytes code) {
+  ZydisDecoder decoder;
+  ZydisDecodedInstruction instruction;
+  ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
+  size_t at = 0;
+  while (at < WEFT_HOOK_JUMP_BYTES &&
+         ZYAN_SUCCESS(ZydisDecoderDecodeInstruction(&decoder, nullptr, code.data() + at,
+                                                    code.size() - at, &instruction)))
+    at += instruction.length;
+  return at;
 }
 
 constexpr int kGoesOn = -1;
