@@ -217,9 +217,28 @@ def elf_seeds():
     write("cli/elf_fuzz_corpus", "no_sections", elf([])[:64])
 
 
+# --- cli/kubectl/relay_answer_fuzz: sizes that were asked for, and the relay's answer -----------------
+
+
+def answer_seeds():
+    def part(content):
+        return struct.pack("<I", 0xffffffff) if content is None else struct.pack("<I", len(content)) + content
+
+    folder = "cli/kubectl/relay_answer_fuzz_corpus"
+    write(folder, "parts", b"\x03\x02\x09\n" + part(b"abc") + part(None) + part(b""))
+    write(folder, "too_long", b"\x02\n" + part(b"abc"))
+    stream = {"path": "shop-7d9f/main/6f1c0b0e-5b1f-4c44-9a61-0d6f4ad6ac52/ust/uid/0/64-bit/user_0", "size": 8192,
+              "offset": 4096, "live": True, "kept": 8192, "safe_time": 1764300000000000000}
+    counts = {"events": 9, "bytes": 90, "discarded": 1, "lost": 2}
+    pod = {"pod": "shop-7d9f", "total": counts, **{name: [0, count] for name, count in counts.items()}}
+    for name, content in (("files", {"files": [stream]}), ("rates", {"seconds": 2, "pods": [pod]})):
+        write(folder, name, b"\n" + json.dumps(content, separators=(",", ":")).encode())
+
+
 if __name__ == "__main__":
     ring_seeds()
     stream_seeds()
     viewer_seeds()
     message_seeds()
     elf_seeds()
+    answer_seeds()

@@ -26,13 +26,17 @@ FLOOD_ADDRESS = "127.0.0.2"
 MOST_MB = 400
 
 
+# What could become a message at the ports for control, data and scrapes.
+STARTS = (struct.pack("<I", 1 << 20) + b'{"', b"weft", b"GET /metrics HTTP/1.1\r\nX: ")
+
+
 class Flood:
     """Connections to the ports, in turn. Half of them are silent; the others send a byte each second of something that
     could become a message."""
 
-    def __init__(self, ports, count):
+    def __init__(self, ports, count, starts=STARTS):
         self.ports = ports
-        self.starts = (struct.pack("<I", 1 << 20) + b'{"', b"weft", b"GET /metrics HTTP/1.1\r\nX: ")
+        self.starts = starts
         self.sockets = []
         self.ended = dict.fromkeys(ports, 0)  # by the relay
         self.refused = 0  # could not connect at all
@@ -77,7 +81,7 @@ class Flood:
             one.close()
 
 
-class FloodTest(relay_test.RelayTest):
+class FloodedRelay(relay_test.RelayTest):
     def setUp(self):
         # By default AddressSanitizer holds back 256 MB of freed memory, which would be most of what the relay has.
         before = os.environ.get("ASAN_OPTIONS", "")
@@ -96,11 +100,20 @@ class FloodTest(relay_test.RelayTest):
         resource.setrlimit(resource.RLIMIT_NOFILE, (before[1], before[1]))
         self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, before)
 
-    def test_4000_slow_connections_stop_no_session(self):
-        self.raise_file_limit()
-        # The relay logs each session that it refuses, and would wait for a reader.
+    def read_log(self):
+        """The relay logs each refusal, and would wait for a reader."""
         threading.Thread(target=self.relay.stderr.read, daemon=True).start()
         self.addCleanup(self.kill_relay)
+
+    def assert_exact_of(self, name, emitted):
+        self.assertEqual(self.metric("weft_events_delivered_total", trace=name), emitted)
+        self.assertEqual(len(self.babeltrace(f"relay/local/{name}")[0]), emitted)
+
+
+class FloodTest(FloodedRelay):
+    def test_4000_slow_connections_stop_no_session(self):
+        self.raise_file_limit()
+        self.read_log()
         hold = self.folder / "release"
         # A session that is there before the flood, and goes on through it.
         recording = self.start("-e", "emitter:*", "--name", "before", program=self.emitter(
@@ -121,10 +134,6 @@ class FloodTest(relay_test.RelayTest):
         self.assert_exact_of("before", 40000)
         self.assertLess(self.memory_mb(), MOST_MB)
         self.assertEqual(flood.refused, 0)
-
-    def assert_exact_of(self, name, emitted):
-        self.assertEqual(self.metric("weft_events_delivered_total", trace=name), emitted)
-        self.assertEqual(len(self.babeltrace(f"relay/local/{name}")[0]), emitted)
 
 
 if __name__ == "__main__":
