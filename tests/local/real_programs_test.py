@@ -11,6 +11,7 @@ import random
 import re
 import subprocess
 import threading
+import time
 import unittest
 
 from tests.local.real_programs import NGINX, POSTGRES, REDIS, Nginx, Postgres, Redis, missing
@@ -19,6 +20,7 @@ from tests.local.weft_local import BUILD, PATIENCE, LocalTest
 PYTHON = "/usr/bin/python3"
 THROWS = BUILD / "tests" / "local" / "local_functions_throws"
 THROWS_SOURCE = pathlib.Path(__file__).with_name("functions_throws.cc")
+SWITCH = BUILD / "tests" / "local" / "local_functions_switch"
 LONG = os.environ.get("WEFT_LONG") == "1"
 # A filter that no call passes: the hook runs, and nothing is written.
 NEVER = "depth > 60000"
@@ -236,6 +238,33 @@ class RedisTest(RealProgramsTest):
             self.load(server, 300)
         self.assertEqual(recorded, plain)
         self.assert_hooked(messages, at_least=3000)
+
+    def test_switching_under_load_and_its_deaths(self):
+        """All functions are switched while the server answers, and what switches them is killed at any point."""
+        server = Redis(self)
+        with server.plain():
+            plain = self.answers(server)
+        over = threading.Event()
+        answers = []
+
+        def ask():
+            while not over.is_set():
+                answers.append(self.answers(server))
+        with server.recorded(*self.trace(f'name: call, object: "redis*", filter: "{NEVER}"')):
+            thread = threading.Thread(target=ask)
+            thread.start()
+            try:
+                switch = [SWITCH, str(server.pid()), "100" if LONG else "20", "redis*"]
+                subprocess.run(switch, check=True, timeout=PATIENCE)
+                for _ in range(100 if LONG else 10):
+                    with subprocess.Popen([*switch[:2], "1000000", switch[3]], stderr=subprocess.DEVNULL) as process:
+                        time.sleep(random.random() * 0.5)
+                        process.kill()
+            finally:
+                over.set()
+                thread.join()
+        self.assertGreater(len(answers), 0)
+        self.assertEqual([answer for answer in answers if answer != plain][:1], [])
 
     SCRIPT = """
 set text hello
