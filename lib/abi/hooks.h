@@ -36,7 +36,7 @@
 #include "tracepoint.h"
 
 #define WEFT_HOOKS_MAGIC 0x4b4f4857u /* "WHOK" */
-#define WEFT_HOOKS_VERSION 4u
+#define WEFT_HOOKS_VERSION 5u
 #define WEFT_HOOKS_SYMBOL "weft_hooks"
 #define WEFT_HOOKS_SOCKET "hooks.sock" /* in the folder where the library looks for weft */
 /* What a busy node needs to read the symbols and types of a large program. An agent that died
@@ -101,6 +101,13 @@ struct weft_hook_detail {
 };
 WEFT_ABI_ASSERT(sizeof(struct weft_hook_detail) == 32, "hook detail layout");
 
+/* `unwound` of an event. If it is not 0, no value of the end means anything. */
+enum weft_hook_unwound {
+  WEFT_HOOK_RETURNED = 0,
+  WEFT_HOOK_EXCEPTION = 1,  /* an exception left the function */
+  WEFT_HOOK_THREAD_END = 2, /* pthread_exit, or the thread was cancelled */
+};
+
 /* A hook without flags records numbers only, which libweft.so does quickest. */
 enum weft_hook_flag {
   /* A filter of the exit reads arguments: they follow the recorded values of its image. */
@@ -114,9 +121,10 @@ enum weft_hook_flag {
 /*
  * The images of the events, packed. "Late" values are those that are read at the exit.
  *   entry   arguments; [u16 faults]; u16 depth
- *   exit    [return value]; late values; [u16 faults]; u16 depth; with WEFT_HOOK_EXIT_ARGUMENTS
- *           the arguments
- *   call    arguments; [return value]; late values; [u16 faults]; u64 duration in ns; u16 depth
+ *   exit    [return value]; late values; [u16 faults]; u16 depth; u8 unwound; with
+ *           WEFT_HOOK_EXIT_ARGUMENTS the arguments
+ *   call    arguments; [return value]; late values; [u16 faults]; u64 duration in ns; u16 depth;
+ *           u8 unwound
  * Arguments are those of the entry. The depth is the number of open calls of the thread, without
  * this one, whose end is recorded.
  */

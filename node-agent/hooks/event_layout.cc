@@ -34,6 +34,7 @@ constexpr const char* kResult = "ret";
 constexpr const char* kDuration = "duration";
 constexpr const char* kFaults = "faults";
 constexpr const char* kDepth = "depth";
+constexpr const char* kUnwound = "unwound";
 
 struct NamedField {
   std::string name;
@@ -66,7 +67,7 @@ NamedField Field(std::string name, ValueType type, uint8_t flags = 0) {
 }
 
 std::string FieldName(const api::FunctionArg& arg) {
-  for (const char* name : {kResult, kDuration, kFaults, kDepth})
+  for (const char* name : {kResult, kDuration, kFaults, kDepth, kUnwound})
     if (arg.name == name) return arg.name + "_";
   return arg.name;
 }
@@ -87,6 +88,7 @@ std::vector<NamedField> Fields(const api::FunctionRule& rule, Moment moment) {
   }
   if (moment == Moment::kCall) fields.push_back(Field(kDuration, ValueType::kUint64));
   fields.push_back(Field(kDepth, ValueType::kUint16));
+  if (moment != Moment::kEntry) fields.push_back(Field(kUnwound, ValueType::kUint8));
   if (moment == Moment::kExit && FiltersExit(rule)) add_arguments(false, WEFT_FIELD_NOWRITE);
   return fields;
 }

@@ -50,7 +50,7 @@ std::string WhyNotFiltered(const api::FunctionRule& rule, Moment moment);
 
 // Returns the description of an event (lib/abi/event.h) whose image is as lib/abi/hooks.h says, and
 // fills in what depends on it in `event`. An argument that is called as a field of weft's ("ret",
-// "duration", "faults", "depth") gets a "_" behind its name. kInvalid: the names make no
+// "duration", "faults", "depth", "unwound") gets a "_" behind its name. kInvalid: the names make no
 // description.
 Result<std::vector<uint8_t>> Describe(const api::FunctionRule& rule, const std::string& function,
                                       Moment moment, weft_event& event);

@@ -128,17 +128,18 @@ TEST(Layout, EventsHaveTheFieldsOfTheirMoment) {
   rule.returns = ValueType::kInt64;
   using Names = std::vector<std::string>;
   EXPECT_EQ(FieldsOf(rule, Moment::kEntry), (Names{"id", "depth_", "depth"}));
-  EXPECT_EQ(FieldsOf(rule, Moment::kExit), (Names{"ret", "depth"}));
-  EXPECT_EQ(FieldsOf(rule, Moment::kCall), (Names{"id", "depth_", "ret", "duration", "depth"}));
+  EXPECT_EQ(FieldsOf(rule, Moment::kExit), (Names{"ret", "depth", "unwound"}));
+  EXPECT_EQ(FieldsOf(rule, Moment::kCall),
+            (Names{"id", "depth_", "ret", "duration", "depth", "unwound"}));
   weft_event event{};
   ASSERT_TRUE(Describe(rule, "f", Moment::kCall, event));
-  EXPECT_EQ(event.fixed_size, 4u + 8 + 8 + 8 + 2);
+  EXPECT_EQ(event.fixed_size, 4u + 8 + 8 + 8 + 3);
   EXPECT_EQ(event.nowrite_size, 0u);
   // A filter reads the arguments at the exit, too, where they are not recorded.
   rule.filter = "id != 3";
-  EXPECT_EQ(FieldsOf(rule, Moment::kExit), (Names{"ret", "depth", "id", "depth_"}));
+  EXPECT_EQ(FieldsOf(rule, Moment::kExit), (Names{"ret", "depth", "unwound", "id", "depth_"}));
   ASSERT_TRUE(Describe(rule, "f", Moment::kExit, event));
-  EXPECT_EQ(event.fixed_size, 8u + 2);
+  EXPECT_EQ(event.fixed_size, 8u + 3);
   EXPECT_EQ(event.nowrite_size, 4u + 8);
 }
 
@@ -149,7 +150,7 @@ TEST(Layout, TextsAreReadOfArgumentsAndResults) {
   EXPECT_EQ(layout->values[0].kind, WEFT_HOOK_TEXT);
   weft_event event{};
   ASSERT_TRUE(Describe(rule, "f", Moment::kCall, event));
-  EXPECT_EQ(event.fixed_size, 4u + 8 + 2);
+  EXPECT_EQ(event.fixed_size, 4u + 8 + 3);
   EXPECT_EQ(event.segment_count, 1u);
   EXPECT_EQ(layout->flags, WEFT_HOOK_READS_MEMORY);
   EXPECT_TRUE(layout->details.empty());
@@ -190,9 +191,10 @@ TEST(Layout, BytesOfTheEndAreNoFieldsOfTheEntry) {
   EXPECT_EQ(layout->details[0].length_of.source, WEFT_HOOK_RESULT);
   EXPECT_EQ(FieldsOf(rule, Moment::kEntry), (std::vector<std::string>{"size", "faults", "depth"}));
   EXPECT_EQ(FieldsOf(rule, Moment::kExit),
-            (std::vector<std::string>{"ret", "data", "faults", "depth"}));
-  EXPECT_EQ(FieldsOf(rule, Moment::kCall),
-            (std::vector<std::string>{"size", "ret", "data", "faults", "duration", "depth"}));
+            (std::vector<std::string>{"ret", "data", "faults", "depth", "unwound"}));
+  EXPECT_EQ(
+      FieldsOf(rule, Moment::kCall),
+      (std::vector<std::string>{"size", "ret", "data", "faults", "duration", "depth", "unwound"}));
 }
 
 TEST(Layout, PathsTakeNoRegister) {

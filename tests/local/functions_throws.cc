@@ -39,7 +39,12 @@ AS_WRITTEN int Guarded(int n, int& count) {
   return Deep(n) + 1;
 }
 
-AS_WRITTEN void* Cancelled(void* unused) { pthread_exit(unused); }
+AS_WRITTEN void Ended(void* result) { pthread_exit(result); }
+
+AS_WRITTEN void* Cancelled(void* unused) {
+  Ended(unused);
+  return nullptr;
+}
 
 }  // namespace shop
 

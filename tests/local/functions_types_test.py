@@ -59,7 +59,7 @@ class Types(FunctionsTest):
         for i, fields in enumerate(events["function:typed_entry"]):
             self.assertEqual(sorted(fields), ["depth", "r8", "r9", "rcx", "rdi", "rdx", "rsi"])
             self.assertEqual(fields["rdi"] & 0xffffffff, i)
-        self.assertEqual(events["function:typed_exit"], [{"depth": 0}] * 2)
+        self.assertEqual(events["function:typed_exit"], [{"depth": 0, "unwound": 0}] * 2)
 
     def test_trace_that_contradicts_the_debug_information_is_refused_with_both(self):
         events, err = self.run_program(function_yaml("typed", [("id", "int64")], target=PROGRAM.name),

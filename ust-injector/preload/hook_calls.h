@@ -56,6 +56,7 @@ struct weft_hook_call {
   uint32_t argument_bytes;
   uint64_t arguments[WEFT_HOOK_MAX_VALUES];  // of the entry, if an event of the end has them
   struct weft_hook_pieces pieces;            // if the hook reads memory
+  uint64_t unwound;                          // the turn in which it was unwound, which was reported
 } __attribute__((aligned(64)));
 
 // Indexed by the call's number; NULL before the first call. Pages that no call uses take no memory.

@@ -249,7 +249,7 @@ static uint8_t* put_number_of_result(const struct weft_hook_registers* registers
 // Emits the events of the end of a call. `pieces`: as for enter.
 static inline __attribute__((always_inline)) void emit_end(
     const struct weft_hook_registers* registers, const struct weft_hook_call* of,
-    struct weft_hook_pieces* pieces) {
+    struct weft_hook_pieces* pieces, enum weft_hook_unwound unwound) {
   const struct weft_hook* hook = of->hook;
   // A call that began before `call` was on has no time.
   const bool call = of->begin != 0 && is_call_wanted(hook);
@@ -257,6 +257,8 @@ static inline __attribute__((always_inline)) void emit_end(
   if (!call && !exit) return;
   const uint64_t duration = call ? weft_clock_monotonic() - of->begin : 0;
   uint64_t results[WEFT_HOOK_IMAGE_WORDS], of_call[WEFT_HOOK_IMAGE_WORDS];
+  const uint64_t depth = of->open.depth | (uint64_t)unwound << 16;
+  const uint32_t depth_bytes = sizeof(of->open.depth) + 1;
   const uint32_t first = pieces != NULL ? pieces->count : 0;
   uint8_t* behind = pieces != NULL
                         ? weft_hook_put_results(registers, hook, (uint8_t*)results, pieces)
@@ -267,12 +269,11 @@ static inline __attribute__((always_inline)) void emit_end(
     uint8_t* to = (uint8_t*)of_call + of->argument_bytes;
     const uint32_t bytes = (uint32_t)(behind - (uint8_t*)results);
     for (uint32_t i = 0; i < bytes; ++i) to[i] = ((const uint8_t*)results)[i];
-    weft_hook_put(weft_hook_put(to + bytes, duration, sizeof(duration)), of->open.depth,
-                  sizeof(of->open.depth));
+    weft_hook_put(weft_hook_put(to + bytes, duration, sizeof(duration)), depth, depth_bytes);
   }
   if (exit) {
     struct weft_segment segments[WEFT_HOOK_MAX_VALUES + 1];
-    uint8_t* to = weft_hook_put(behind, of->open.depth, sizeof(of->open.depth));
+    uint8_t* to = weft_hook_put(behind, depth, depth_bytes);
     const uint32_t bytes = (hook->flags & WEFT_HOOK_EXIT_ARGUMENTS) != 0 ? of->argument_bytes : 0;
     for (uint32_t i = 0; i < bytes; ++i) to[i] = ((const uint8_t*)of->arguments)[i];
     // An exit has its own values first, then the arguments, for its filter.
@@ -283,9 +284,14 @@ static inline __attribute__((always_inline)) void emit_end(
   if (call) emit(hook->call, of_call, pieces != NULL ? pieces->segments : NULL, hook);
 }
 
-static __attribute__((noinline)) void emit_end_with_pieces(
-    const struct weft_hook_registers* registers, struct weft_hook_call* of) {
-  emit_end(registers, of, &of->pieces);
+static __attribute__((noinline)) void emit_any_end(const struct weft_hook_registers* registers,
+                                                   struct weft_hook_call* of,
+                                                   enum weft_hook_unwound unwound) {
+  if ((of->hook->flags & WEFT_HOOK_READS_MEMORY) != 0) {
+    emit_end(registers, of, &of->pieces, unwound);
+  } else {
+    emit_end(registers, of, NULL, unwound);
+  }
 }
 
 uint64_t weft_hook_leave_slowly(const struct weft_hook_registers* registers, uint64_t index) {
@@ -293,14 +299,48 @@ uint64_t weft_hook_leave_slowly(const struct weft_hook_registers* registers, uin
   struct weft_hook_call* of = &weft_hook_calls[number];
   const uint64_t returns_to = weft_hook_stub_data[number].returns_to;
   const struct weft_open_call open = of->open;
-  if (__builtin_expect((of->hook->flags & WEFT_HOOK_READS_MEMORY) != 0, 0)) {
-    emit_end_with_pieces(registers, of);
-  } else {
-    emit_end(registers, of, NULL);
-  }
+  emit_any_end(registers, of, WEFT_HOOK_RETURNED);
   weft_depth_set(weft_depth_own(), open.newest);
   weft_call_end(number);
   return returns_to;
+}
+
+// --- calls that are unwound ----------------------------------------------------------------------
+
+// The unwinder's; NULL: it is in no library of the program (libc loads it for pthread_exit).
+extern uint64_t _Unwind_GetIP(void* context) __attribute__((weak));
+
+#define WEFT_UNWIND_CLEANUP 2  // _UA_CLEANUP_PHASE
+#define WEFT_UNWIND_FORCED 8   // _UA_FORCE_UNWIND
+#define WEFT_UNWIND_GO_ON 8    // _URC_CONTINUE_UNWIND
+
+// Returns the number of the call in whose stub's frame the unwinder is: its return address tells
+// or, without that, it is the thread's newest call, since inner frames come first. 0: not known.
+static uint32_t unwound_call(void* context, const struct weft_depth* thread) {
+  if (_Unwind_GetIP == NULL) return weft_call_number(thread->newest);
+  const uint64_t distance = _Unwind_GetIP(context) - weft_stub_of(0);
+  return distance < WEFT_HOOK_STUBS * WEFT_HOOK_STUB_BYTES
+             ? (uint32_t)(distance / WEFT_HOOK_STUB_BYTES)
+             : 0;
+}
+
+// The call stays taken: the unwinder still needs its return address, which a thread that takes the
+// call would overwrite. It is collected later, as one that longjmp left.
+int weft_hook_personality(int version, int actions, uint64_t exception_class, void* exception,
+                          void* context) {
+  static const struct weft_hook_registers nothing;
+  (void)exception_class;
+  (void)exception;
+  if (version != 1 || (actions & WEFT_UNWIND_CLEANUP) == 0) return WEFT_UNWIND_GO_ON;
+  struct weft_depth* thread = weft_depth_own();
+  const uint32_t number = unwound_call(context, thread);
+  struct weft_hook_call* call = &weft_hook_calls[number];
+  if (number == 0 || call->turn % 2 == 0 || call->unwound == call->turn) return WEFT_UNWIND_GO_ON;
+  call->unwound = call->turn;
+  emit_any_end(&nothing, call,
+               (actions & WEFT_UNWIND_FORCED) != 0 ? WEFT_HOOK_THREAD_END : WEFT_HOOK_EXCEPTION);
+  weft_depth_set(thread, call->open.newest);
+  return WEFT_UNWIND_GO_ON;
 }
 
 #else

@@ -177,7 +177,8 @@ __asm__(
     "weft_hook_stubs:\n\t"
     ".set weft_hook_number, 0\n\t"
     ".rept 16\n\t"
-    ".cfi_startproc\n\t"  //
+    ".cfi_startproc\n\t"
+    ".cfi_personality 0x1b, weft_hook_personality\n\t"  //
     STUBS_CFI
     ".cfi_remember_state\n\t"
     ".cfi_undefined %rip\n\t"

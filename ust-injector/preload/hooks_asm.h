@@ -45,6 +45,11 @@ const void* weft_hook_enter_slowly(const struct weft_hook_registers* registers,
 uint64_t weft_hook_leave_slowly(const struct weft_hook_registers* registers, uint64_t number)
     __attribute__((visibility("hidden")));
 
+// Called by the program's unwinder for the frame of a stub, as the Itanium C++ ABI says
+// (Exception Handling, 1.6.2): the function of its call is being left. In hooks.c.
+int weft_hook_personality(int version, int actions, uint64_t exception_class, void* exception,
+                          void* context) __attribute__((visibility("hidden")));
+
 // Calls a function that uses vector registers, which it saves. In hooks_asm.c.
 typedef void weft_hook_slow_fn(void);
 uint64_t weft_hook_call_slowly(weft_hook_slow_fn* function, const void* first, const void* second,
@@ -68,7 +73,8 @@ static inline uint8_t* weft_hook_put(uint8_t* to, uint64_t value, uint32_t size)
   return to + size;
 }
 
-// What an event has: arguments; result, duration, faults, depth. Emit reads a multiple of 8 bytes.
+// What an event has: arguments; result, duration, faults, depth, unwound. Emit reads a multiple of
+// 8 bytes.
 #define WEFT_HOOK_IMAGE_WORDS (WEFT_HOOK_MAX_VALUES + 4)
 
 #endif
