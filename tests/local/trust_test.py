@@ -13,11 +13,14 @@ import subprocess
 import time
 import unittest
 
+from tests.cluster.with_weft import metric
 from tests.local.node_life_test import NAMESPACE, RECORDS, LifeTest, control_groups, free_port
 from tests.local.weft_local import BUILD, PATIENCE
 from tests.vm.node import NODE, Api, order
 
 TOKEN = "eyJ.agent"
+TRACE = "00000000-0000-4000-8000-000000000001"
+SHARE = 16 << 20  # bytes of the relay's storage that the Trace asks for: the least
 BELIEF = 4  # seconds; for less a relay believes what the API server said of a token
 REFUSED = re.compile(r'^weft_relay_refused_sessions_total\{reason="(\w+)"\} (\S+)$', re.MULTILINE)
 LISTENS = re.compile(r"control \S+:(\d+) data \S+:(\d+) http \S+:(\d+)")
@@ -125,7 +128,8 @@ class Trust(LifeTest):
         made = order(NAMESPACE, self.relay, {}, state, **RECORDS)
         for member in ("control", "data"):
             made["spec"]["relay"][member] = made["spec"]["relay"][member].replace("127.0.0.1", "localhost")
-        made["spec"]["traceUid"] = "00000000-0000-4000-8000-000000000001"
+        made["spec"]["traceUid"] = TRACE
+        made["spec"]["record"]["storage"] = {"maxSize": f"{SHARE >> 20}Mi"}
         return made
 
     def end(self, namespace, kernel, **spec):
@@ -189,6 +193,28 @@ class Trust(LifeTest):
         self.api.trust(new, new)
         more_comes()
         self.assert_books(self.emitted())
+
+    def test_a_trace_keeps_its_newest_events_within_its_share(self):
+        pod = self.pod("one")
+
+        def removed():
+            return metric(self.metrics(self.relay_http), "weft_relay_removed_events_total", NAMESPACE, "t")
+        self.wait_for(lambda: self.emit(pod, 200000, "--threads", 2).wait(PATIENCE) == 0 and removed() > 0,
+                      "nothing is removed")
+        counts = self.end(NAMESPACE, {}, **RECORDS)
+        self.assertEqual(counts["recorded"] + counts["discarded"], self.emitted())
+        self.assertEqual(counts["delivered"], counts["recorded"])
+        folder = self.folder / "relay" / NAMESPACE / "t" / TRACE
+        stored = subprocess.run(["babeltrace2", "--no-delta", folder], capture_output=True, text=True, timeout=PATIENCE,
+                                check=True).stdout.count("\n")
+
+        def storage():
+            return self.api.statuses.get(TRACE, {}).get("storage", {})
+        # The relay tells of all that it removed some seconds later.
+        self.wait_for(lambda: storage().get("removedEvents", 0) + stored == counts["delivered"],
+                      lambda: f"{stored} of {counts['delivered']} are kept; {storage()}")
+        self.assertEqual(storage()["removedEvents"], removed())
+        self.assertLessEqual(sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()), SHARE)
 
     def test_a_relay_takes_nothing_without_tls(self):
         context = ssl.create_default_context(cadata=self.old.certificate)
