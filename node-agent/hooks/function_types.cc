@@ -20,7 +20,7 @@ namespace {
 using api::ValueType;
 
 constexpr size_t kMaxErrorBytes = 200;
-constexpr std::string_view kDone = "done\n";
+constexpr std::string_view kDone = kTypesDone;
 
 std::unexpected<Error> Invalid() {
   return Fail(ErrorCode::kInvalid, "weft-types' answer is wrong");

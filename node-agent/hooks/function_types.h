@@ -40,6 +40,9 @@ using TypesByAddress = std::map<uint64_t, FunctionTypes>;
 inline constexpr const char* kResultAddress = "result_address";
 
 inline constexpr const char* kTypesError = "error: ";
+inline constexpr const char* kTypesDone = "done\n";
+// The argument by which weft-types unpacks symbols.
+inline constexpr const char* kUnpack = "unpack";
 
 std::string ToText(const TypesByAddress& types);
 // kInvalid: it is no such text, or an error.

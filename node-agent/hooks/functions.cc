@@ -267,7 +267,8 @@ bool MeansFunction(const std::string& pattern, const std::string& symbol, std::s
 }
 
 Result<FunctionFile> ReadFunctions(int file, const std::vector<HookRule>& rules,
-                                   const std::vector<size_t>& chosen) {
+                                   const std::vector<size_t>& chosen,
+                                   const std::vector<UniqueFd>& more) {
   WEFT_ASSIGN(const ElfImage image, ElfImage::Read(file));
   if (image.header().e_machine != EM_X86_64)
     return Fail(ErrorCode::kUnsupported, "it is not for x86-64");
@@ -280,6 +281,9 @@ Result<FunctionFile> ReadFunctions(int file, const std::vector<HookRule>& rules,
   const auto take = [&](const Symbol& symbol, unsigned type) { reader.Take(symbol, type); };
   WEFT_TRY(EachSymbol(image, SHT_SYMTAB, take));
   WEFT_TRY(EachSymbol(image, SHT_DYNSYM, take));
+  for (const UniqueFd& with : more)
+    if (const auto symbols = ElfImage::Read(with.get()))
+      WEFT_TRY(EachSymbol(*symbols, SHT_SYMTAB, take));
   WEFT_ASSIGN(FunctionFile functions, reader.Finish());
   WEFT_TRY(RefuseSideEntries(file, image, functions));
   return functions;

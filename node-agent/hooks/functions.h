@@ -12,6 +12,7 @@
 
 #include "lib/api/trace.h"
 #include "lib/base/result.h"
+#include "lib/base/unique_fd.h"
 #include "node-agent/hooks/function_types.h"
 #include "node-agent/hooks/near_names.h"
 
@@ -53,10 +54,12 @@ struct FunctionFile {
 };
 
 // Returns the functions of an open file that one of the rules with index in `chosen` means.
+// `more`: files with further symbols of it (type_cache.h); one that cannot be read has none.
 // kInvalid, kUnsupported: it is no ELF file of 64 bits. kLimit: it has too many symbols, or the
 // rules mean too many functions.
 Result<FunctionFile> ReadFunctions(int file, const std::vector<HookRule>& rules,
-                                   const std::vector<size_t>& chosen);
+                                   const std::vector<size_t>& chosen,
+                                   const std::vector<UniqueFd>& more = {});
 
 // Returns the addresses of the functions that may be hooked, sorted. Left out are copies that the
 // compiler made for some of the callers: their arguments are not those of the source.

@@ -336,11 +336,16 @@ Result<FunctionFile> FunctionCache::Read(const ProcessMemory& memory, const Load
   if (const auto known = files_.find(key);
       known != files_.end() && known->second.name == object.name)
     return known->second;
-  WEFT_ASSIGN(FunctionFile read, ReadFunctions(file.get(), rules, chosen));
+  const std::string root = "/proc/" + std::to_string(memory.pid()) + "/root";
+  auto all = ReadFunctions(file.get(), rules, chosen,
+                           OpenMoreSymbols(TypesProgram(), file.get(), root, object.path));
+  // A pattern may mean too many functions only because of the further symbols.
+  if (!all) all = ReadFunctions(file.get(), rules, chosen);
+  if (!all) return std::unexpected(std::move(all.error()));
+  FunctionFile read = std::move(*all);
   read.name = object.name;
   if (const std::vector<uint64_t> addresses = AddressesToType(read); !addresses.empty()) {
-    auto types = types_.Find(file.get(), "/proc/" + std::to_string(memory.pid()) + "/root",
-                             object.path, addresses);
+    auto types = types_.Find(file.get(), root, object.path, addresses);
     if (types)
       read.types = std::move(*types);
     else if (types.error().code != ErrorCode::kNotFound)

@@ -20,6 +20,10 @@ inline constexpr size_t kMaxBranchChecks = 65536;
 // Symbols of one file, and functions of it that one look can hook. The areas have room for fewer.
 inline constexpr size_t kMaxSymbols = size_t{4} << 20;
 inline constexpr size_t kMaxMatches = 16384;
+// Symbols that a program has packed: bytes unpacked, and bytes for unpacking. Those of a program of
+// 100 MB take some MB.
+inline constexpr const char* kPackedSymbols = ".gnu_debugdata";
+inline constexpr size_t kMaxUnpackedBytes = size_t{64} << 20;
 inline constexpr size_t kMaxSymbolBytes = 4096;  // of a name; longer ones match nothing
 // Text of one /proc/PID/maps: 65,530 mappings, the kernel's usual limit.
 inline constexpr size_t kMaxMapsBytes = size_t{16} << 20;

@@ -17,6 +17,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
 
 #include "lib/base/copy_fd.h"
 #include "lib/base/open_in_root.h"
@@ -31,6 +32,8 @@ constexpr const char* kDebugFolder = "/usr/lib/debug";
 // What a file says of its debug information.
 struct DebugNotes {
   bool has_types = false;
+  bool has_symbols = false;
+  bool has_packed_symbols = false;
   std::string build_id;  // hexadecimal
   std::string link;      // a file name
 };
@@ -63,6 +66,8 @@ Result<DebugNotes> NotesOf(int file) {
   image.EachSection([&](const ElfSection& section) {
     if (section.name == ".debug_info" && section.header.sh_type != SHT_NOBITS)
       notes.has_types = true;
+    if (section.header.sh_type == SHT_SYMTAB) notes.has_symbols = true;
+    if (section.name == kPackedSymbols) notes.has_packed_symbols = true;
     const bool is_id = section.name == ".note.gnu.build-id",
                is_link = section.name == ".gnu_debuglink";
     if ((!is_id && !is_link) || section.header.sh_size > kMaxNoteBytes) return true;
@@ -91,6 +96,19 @@ std::vector<std::string> PlacesOf(const DebugNotes& notes, const std::string& pa
   return places;
 }
 
+// Opens the file that was split off an object, if it has the same build-id and what is looked for.
+std::optional<UniqueFd> OpenSplitOff(const DebugNotes& notes, const std::string& root,
+                                     const std::string& path, bool DebugNotes::* has) {
+  if (notes.build_id.empty()) return std::nullopt;
+  for (const std::string& place : PlacesOf(notes, path)) {
+    auto file = OpenInRoot(root, place);
+    if (!file) continue;
+    const auto found = NotesOf(file->get());
+    if (found && (*found).*has && found->build_id == notes.build_id) return std::move(*file);
+  }
+  return std::nullopt;
+}
+
 // The process that reads, until it is reaped.
 class Child {
  public:
@@ -107,7 +125,8 @@ class Child {
   pid_t pid_;
 };
 
-Result<pid_t> Spawn(const std::string& program, int addresses, int answer, int file) {
+Result<pid_t> Spawn(const std::string& program, const char* argument, int memory, int answer,
+                    int file) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
@@ -118,11 +137,11 @@ Result<pid_t> Spawn(const std::string& program, int addresses, int answer, int f
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawnattr_setsigdefault(&attributes, &all);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  posix_spawn_file_actions_adddup2(&actions, addresses, 0);
+  posix_spawn_file_actions_adddup2(&actions, memory, 0);
   posix_spawn_file_actions_adddup2(&actions, answer, 1);
   posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, file, 3);
-  char* const arguments[] = {const_cast<char*>("weft-types"), nullptr};
+  char* const arguments[] = {const_cast<char*>("weft-types"), const_cast<char*>(argument), nullptr};
   char* const environment[] = {nullptr};
   pid_t pid = 0;
   const int e = posix_spawn(&pid, program.c_str(), &actions, &attributes, arguments, environment);
@@ -159,6 +178,27 @@ Result<std::string> ReadAnswer(int from) {
   return text;
 }
 
+// Runs weft-types and returns its answer. `argument`: nullptr: none. `memory`: its descriptor 0.
+Result<std::string> Run(const std::string& program, const char* argument, int memory, int file) {
+  const UniqueFd safe = CopyFd(file);  // not one of the numbers that others get below
+  int ends[2];
+  if (!safe || pipe2(ends, O_CLOEXEC) != 0) return FailErrno("weft-types");
+  const UniqueFd from(ends[0]);
+  UniqueFd to(ends[1]);
+  WEFT_ASSIGN(const pid_t pid, Spawn(program, argument, memory, to.get(), safe.get()));
+  const Child child(pid);
+  to.reset();
+  return ReadAnswer(from.get());
+}
+
+Result<UniqueFd> Unpack(const std::string& program, int object) {
+  UniqueFd to(memfd_create("weft-types", MFD_CLOEXEC));
+  if (!to) return FailErrno("weft-types");
+  WEFT_ASSIGN(const std::string answer, Run(program, kUnpack, to.get(), object));
+  if (answer != kTypesDone) return Fail(ErrorCode::kInvalid, "its packed symbols cannot be read");
+  return to;
+}
+
 }  // namespace
 
 Result<UniqueFd> OpenDebugFile(int object, const std::string& root, const std::string& path) {
@@ -168,31 +208,30 @@ Result<UniqueFd> OpenDebugFile(int object, const std::string& root, const std::s
     if (!copy) return FailErrno(path);
     return copy;
   }
-  for (const std::string& place : PlacesOf(notes, path)) {
-    auto file = OpenInRoot(root, place);
-    if (!file) continue;
-    const auto found = NotesOf(file->get());
-    if (found && found->has_types && !notes.build_id.empty() && found->build_id == notes.build_id)
-      return file;
-  }
+  if (auto file = OpenSplitOff(notes, root, path, &DebugNotes::has_types)) return std::move(*file);
   return Fail(ErrorCode::kNotFound, "it has no debug information");
+}
+
+std::vector<UniqueFd> OpenMoreSymbols(const std::string& program, int object,
+                                      const std::string& root, const std::string& path) {
+  std::vector<UniqueFd> files;
+  const auto notes = NotesOf(object);
+  if (!notes || notes->has_symbols) return files;
+  if (auto file = OpenSplitOff(*notes, root, path, &DebugNotes::has_symbols)) {
+    files.push_back(std::move(*file));
+  } else if (notes->has_packed_symbols) {
+    if (auto unpacked = Unpack(program, object)) files.push_back(std::move(*unpacked));
+  }
+  return files;
 }
 
 Result<TypesByAddress> RunTypes(const std::string& program, int file,
                                 const std::vector<uint64_t>& addresses) {
   const UniqueFd list(memfd_create("weft-types", MFD_CLOEXEC));
-  const UniqueFd safe = CopyFd(file);  // not one of the numbers that others get below
   const size_t bytes = addresses.size() * sizeof(uint64_t);
-  int ends[2];
-  if (!list || !safe || write(list.get(), addresses.data(), bytes) != static_cast<ssize_t>(bytes) ||
-      pipe2(ends, O_CLOEXEC) != 0)
+  if (!list || write(list.get(), addresses.data(), bytes) != static_cast<ssize_t>(bytes))
     return FailErrno("weft-types");
-  const UniqueFd from(ends[0]);
-  UniqueFd to(ends[1]);
-  WEFT_ASSIGN(const pid_t pid, Spawn(program, list.get(), to.get(), safe.get()));
-  const Child child(pid);
-  to.reset();
-  WEFT_ASSIGN(const std::string text, ReadAnswer(from.get()));
+  WEFT_ASSIGN(const std::string text, Run(program, nullptr, list.get(), file));
   return ParseTypes(text);
 }
 

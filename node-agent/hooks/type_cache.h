@@ -23,6 +23,11 @@ namespace weft::hooks {
 // kNotFound: there is none.
 Result<UniqueFd> OpenDebugFile(int object, const std::string& root, const std::string& path);
 
+// Opens files that have symbols which an object lacks: its debug file, and the symbols that it has
+// packed, unpacked by weft-types (`program`). None if the object has a table of symbols itself.
+std::vector<UniqueFd> OpenMoreSymbols(const std::string& program, int object,
+                                      const std::string& root, const std::string& path);
+
 // Lets weft-types read a file. `addresses`: sorted. kTimeout, kLimit, kInvalid: it could not; the
 // message says why.
 Result<TypesByAddress> RunTypes(const std::string& program, int file,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft-types: reads the types of functions from debug information. The agent starts it for one
-// file, which is a tenant's, and gives it
+// weft-types: reads the types of functions from debug information, or with the argument "unpack"
+// the symbols that a program has packed. The agent starts it for one file, which is a tenant's, and
+// gives it
 //
-//   0   the addresses of functions, in a memory file: 64-bit words, sorted
-//   1   where the answer goes (function_types.h)
-//   3   the file with the debug information
+//   0   a memory file: the addresses of functions, 64-bit words, sorted; or where symbols go
+//   1   where the answer goes: types (function_types.h), or "done"
+//   3   the file
 //
 // and nothing else. If it ever came under a tenant's control, it could use these three and time.
 #include <sys/resource.h>
@@ -12,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -19,10 +21,11 @@
 #include "lib/sandbox/sandbox.h"
 #include "node-agent/hooks/dwarf_types.h"
 #include "node-agent/hooks/limits.h"
+#include "node-agent/hooks/unpack_symbols.h"
 
 namespace {
 
-constexpr int kAddresses = 0, kAnswer = 1, kFile = 3;
+constexpr int kMemory = 0, kAnswer = 1, kFile = 3;
 
 weft::Status Limit(int resource, uint64_t limit) {
   const rlimit both{limit, limit};
@@ -31,7 +34,24 @@ weft::Status Limit(int resource, uint64_t limit) {
   return {};
 }
 
-weft::Result<std::string> Answer() {
+weft::Result<std::string> Types() {
+  struct stat st{};
+  if (fstat(kMemory, &st) != 0) return weft::FailErrno("addresses");
+  std::vector<uint64_t> addresses(static_cast<size_t>(st.st_size) / sizeof(uint64_t));
+  const auto bytes = static_cast<ssize_t>(addresses.size() * sizeof(uint64_t));
+  if (pread(kMemory, addresses.data(), static_cast<size_t>(bytes), 0) != bytes)
+    return weft::FailErrno("addresses");
+  WEFT_ASSIGN(const weft::hooks::TypesByAddress types,
+              weft::hooks::ReadDwarfTypes(kFile, addresses));
+  return weft::hooks::ToText(types);
+}
+
+weft::Result<std::string> Symbols() {
+  WEFT_TRY(weft::hooks::UnpackSymbols(kFile, kMemory));
+  return weft::hooks::kTypesDone;
+}
+
+weft::Result<std::string> Answer(bool unpacks) {
 #ifndef WEFT_SANITIZED  // its shadow memory is larger
   // RLIMIT_DATA also counts what a compressed section becomes.
   WEFT_TRY(Limit(RLIMIT_DATA, weft::hooks::kTypesMemoryBytes));
@@ -39,24 +59,17 @@ weft::Result<std::string> Answer() {
 #endif
   WEFT_TRY(Limit(RLIMIT_CPU, static_cast<uint64_t>(weft::hooks::kTypesPatience.count())));
   WEFT_TRY(Limit(RLIMIT_CORE, 0));
+  WEFT_TRY(Limit(RLIMIT_FSIZE, weft::hooks::kMaxUnpackedBytes));
   // libdw asks for the file's path, and looks beside it for files that a file names.
   constexpr int kInVain[] = {SYS_readlink, SYS_open, SYS_openat};
   WEFT_TRY(weft::EnterSandbox(kInVain));
-  struct stat st{};
-  if (fstat(kAddresses, &st) != 0) return weft::FailErrno("addresses");
-  std::vector<uint64_t> addresses(static_cast<size_t>(st.st_size) / sizeof(uint64_t));
-  const auto bytes = static_cast<ssize_t>(addresses.size() * sizeof(uint64_t));
-  if (pread(kAddresses, addresses.data(), static_cast<size_t>(bytes), 0) != bytes)
-    return weft::FailErrno("addresses");
-  WEFT_ASSIGN(const weft::hooks::TypesByAddress types,
-              weft::hooks::ReadDwarfTypes(kFile, addresses));
-  return weft::hooks::ToText(types);
+  return unpacks ? Symbols() : Types();
 }
 
 }  // namespace
 
-int main() {
-  const auto answer = Answer();
+int main(int argc, char** argv) {
+  const auto answer = Answer(argc == 2 && std::strcmp(argv[1], weft::hooks::kUnpack) == 0);
   const std::string text = answer ? *answer : weft::hooks::kTypesError + answer.error().message;
   for (size_t at = 0; at < text.size();) {
     const ssize_t written = write(kAnswer, text.data() + at, text.size() - at);

@@ -6,6 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <map>
+#include <set>
+
 #include "lib/base/unique_fd.h"
 #include "node-agent/hooks/function_types.h"
 #include "node-agent/hooks/functions.h"
@@ -79,6 +82,28 @@ TEST(Types, OfCppKnowObjectsAndHowClassesAreReturned) {
   }
   EXPECT_EQ(types.at("typed::MakePlain(long)"),
             (FunctionTypes{.args = {{"number", ValueType::kInt64}}}));
+}
+
+// Returns the names of the functions of a file, also of those in files with further symbols, and
+// the number of such files.
+std::pair<std::set<std::string>, size_t> NamesIn(const std::string& path) {
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto more = OpenMoreSymbols(WEFT_TYPES_PROGRAM, file.get(), "/", path);
+  const auto functions = ReadFunctions(file.get(), {{"t", {.name = "typed*"}}}, {0}, more);
+  EXPECT_TRUE(functions) << functions.error().message;
+  std::set<std::string> names;
+  for (const Function& function : functions->functions) names.insert(function.name);
+  return {names, more.size()};
+}
+
+// Both are made from the library by objcopy (CMakeLists.txt).
+TEST(MoreSymbols, AreThoseOfTheDebugFileAndThosePacked) {
+  const auto [names, none] = NamesIn(WEFT_TYPED_LIBRARY);
+  EXPECT_EQ(none, 0u);
+  EXPECT_TRUE(names.contains("typed_hidden"));
+  for (const char* library : {"packed.so", "stripped.so"})
+    EXPECT_EQ(NamesIn(std::string(WEFT_LIBRARIES) + "/" + library), std::pair(names, size_t{1}))
+        << library;
 }
 
 // With -g1 there are functions, but without parameters.

@@ -2,6 +2,7 @@
 """Tests of types that a Trace does not give: they come from the program's debug information, from a file that has been
 split off it, or not at all; and a Trace that contradicts them is refused."""
 
+import lzma
 import platform
 import shutil
 import subprocess
@@ -69,6 +70,14 @@ class Types(FunctionsTest):
         self.assertIn("of_large of local_functions_typed is not recorded: returns is double in the Trace, and nothing "
                       "that is recorded in the debug information: leave it out", err)
         self.assertEqual(events, {})
+
+    def test_function_is_found_in_symbols_that_the_program_has_packed(self):
+        symbols, packed = self.folder / "symbols", self.folder / "symbols.xz"
+        subprocess.run(["objcopy", "--only-keep-debug", "--strip-debug", PROGRAM, symbols], check=True)
+        packed.write_bytes(lzma.compress(symbols.read_bytes()))
+        program = self.copy("--strip-all", "--add-section", f".gnu_debugdata={packed}")
+        events, err = self.run_program(function_yaml("typed", target=PROGRAM.name), program=program)
+        self.assertEqual(len(events["function:typed_entry"]), 2, err)
 
     def test_debug_information_that_cannot_be_read_is_told(self):
         program = self.copy("--update-section", ".debug_info=/dev/null")

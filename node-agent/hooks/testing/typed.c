@@ -34,6 +34,8 @@ struct pair typed_pair(int32_t a, struct pair b, int32_t c) {
   return (struct pair){a + b.x, b.y + c};
 }
 int typed_variable(const char* format, ...) { return format[0]; }
+// Only the table of symbols names it, which programs may have lost.
+__attribute__((noinline, used)) static int typed_hidden(int a) { return a * a * a + a * a + a + 1; }
 void typed_nothing(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
 long double typed_long_double(int32_t a, long double b) { return b + a; }
 double _Complex typed_complex(double a) { return a; }
