@@ -52,6 +52,22 @@ class Modes(TrustCases, ViewCases, WeftTest):
         self.start("flight")
         self.assert_end("flight", self.run_tenant("flight"))
 
+    def test_a_trace_keeps_its_newest_events_within_its_share(self):
+        self.start("share", buffer={"size": "1Mi", "count": 8}, storage={"maxSize": "16Mi"})
+
+        def removed():
+            return metric(self.metrics("relay"), "weft_relay_removed_events_total", "share", "t")
+        # A round stores some MiB: fewer where events are discarded.
+        self.wait_for(lambda: self.run_tenant("share", rounds=3) and removed() > 0, "nothing is removed")
+        events = self.end_by_time("share", "t")
+        self.assertEqual(events["recorded"] + events["discarded"], self.emitted("share", "tenant"))
+        self.assertEqual(events["delivered"], events["recorded"])
+        folder = relay_folder() / "share" / "t"
+        self.assertEqual(sum(events_in(folder).values()) + removed(), events["delivered"])
+        self.assertLessEqual(sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()), 16 << 20)
+        self.wait_for(lambda: get("share", "trace", "t")["status"].get("storage", {}).get("removedEvents") == removed(),
+                      "the status has another count of what was removed than the relay")
+
     def test_rings_in_full_use_are_moved_into_huge_pages(self):
         why = why_no_huge_page()
         if why:
