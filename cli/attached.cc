@@ -6,13 +6,41 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <charconv>
 #include <csignal>
+#include <filesystem>
 #include <fstream>
 
 #include "lib/base/pidfd.h"
 #include "lib/base/signal_fd.h"
 
 namespace weft::cli {
+namespace {
+
+std::string NameOf(int32_t pid) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/comm");
+  std::string name;
+  std::getline(in, name);
+  return name;
+}
+
+}  // namespace
+
+std::vector<int32_t> ProcessesCalled(const std::string& name) {
+  std::vector<int32_t> pids;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc", error)) {
+    const std::string number = entry.path().filename();
+    int32_t pid = 0;
+    const auto [end, bad] = std::from_chars(number.data(), number.data() + number.size(), pid);
+    if (bad != std::errc() || end != number.data() + number.size() || pid == getpid()) continue;
+    const auto program = std::filesystem::read_symlink(entry.path() / "exe", error);
+    if (NameOf(pid) == name || (!error && program.filename() == name)) pids.push_back(pid);
+  }
+  std::ranges::sort(pids);
+  return pids;
+}
 
 Result<Attached> Attached::Prepare(const std::vector<int32_t>& pids) {
   Attached attached;
@@ -20,10 +48,7 @@ Result<Attached> Attached::Prepare(const std::vector<int32_t>& pids) {
     attached.pidfds_.push_back(OpenPidfd(pid));
     if (!attached.pidfds_.back())
       return Fail(ErrorCode::kNotFound, "there is no process " + std::to_string(pid));
-    std::ifstream in("/proc/" + std::to_string(pid) + "/comm");
-    std::string name;
-    std::getline(in, name);
-    attached.names_ += (attached.names_.empty() ? "" : ", ") + name;
+    attached.names_ += (attached.names_.empty() ? "" : ", ") + NameOf(pid);
   }
   sigset_t held;
   sigemptyset(&held);

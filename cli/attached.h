@@ -14,6 +14,10 @@
 
 namespace weft::cli {
 
+// Returns the processes, but for this one, whose name (comm in proc(5)) or program's file has this
+// name, in ascending order.
+std::vector<int32_t> ProcessesCalled(const std::string& name);
+
 class Attached {
  public:
   // From here on signals that end weft are held. kNotFound: there is no such process.

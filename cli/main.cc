@@ -37,9 +37,9 @@ void AddOutput(CLI::App& record, RecordOptions& options) {
 
 // --mode is LTTng's spelling of --overwrite.
 void AddRecord(CLI::App& app, RecordOptions& options) {
-  CLI::App* record = app.add_subcommand(
-      "record",
-      "Record a program: weft record ... -- PROGRAM ARGS; or a running process: --pid PID");
+  CLI::App* record = app.add_subcommand("record",
+                                        "Record a program: weft record ... -- PROGRAM ARGS; or a "
+                                        "running process: --pid PID, --process NAME");
   auto& form = options.short_form;
   const std::vector<CLI::Option*> short_form = {
       record->add_option(
@@ -88,14 +88,16 @@ void AddRecord(CLI::App& app, RecordOptions& options) {
   record
       ->add_option(
           "-p,--pid", options.pids,
-          "record a running process and its children instead of PROGRAM; needs root; the process "
-          "must have been started with libweft.so in LD_PRELOAD and with WEFT_DIR")
+          "record a running process and its children instead of PROGRAM; needs root; libweft.so is "
+          "loaded into the process if it is not there")
       ->check([](const std::string& text) {
         const auto pid = Number<int32_t>(text);
         return pid && *pid > 0
                    ? std::string()
                    : "'" + text + "' is no process id: it is a number from 1 to 2147483647";
       });
+  record->add_option("--process", options.processes,
+                     "record all running processes with this name, or whose program's file has it");
   AddOutput(*record, options);
   record->add_flag("-q,--quiet", options.quiet, "print neither progress nor summary");
   record->add_flag(
@@ -239,8 +241,8 @@ int main(int argc, char** argv) {
           form.usdt.empty())
         throw CLI::RequiredError(
             "-f FILE, --event EVENT, --kernel, --syscall, --function, --function-set or --usdt");
-      if (record.program.empty() == record.pids.empty())
-        throw CLI::RequiredError("either -- PROGRAM or --pid PID");
+      if (record.program.empty() == (record.pids.empty() && record.processes.empty()))
+        throw CLI::RequiredError("either -- PROGRAM, --pid PID or --process NAME");
       if (!record.program.empty() && record.program.front().empty())
         throw CLI::ValidationError("PROGRAM", "the name behind -- must not be empty");
     } else if (own < argc && app.count("--help") == 0) {

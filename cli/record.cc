@@ -344,7 +344,19 @@ int CheckOffered(const RecordOptions& options, const api::Traces& traces,
 
 }  // namespace
 
-int RunRecord(const RecordOptions& options) {
+int RunRecord(const RecordOptions& given) {
+  RecordOptions options = given;
+  for (const std::string& name : options.processes) {
+    const std::vector<int32_t> pids = ProcessesCalled(name);
+    if (pids.empty()) {
+      Say("no process is called \"" + name +
+          "\": --process takes the name of a process (ps -e) or of "
+          "its program's file; try --pid PID");
+      return kExitBadInput;
+    }
+    for (const int32_t pid : pids)
+      if (std::ranges::find(options.pids, pid) == options.pids.end()) options.pids.push_back(pid);
+  }
   auto traces = ReadTraces(options);
   if (!traces) {
     for (const api::Diagnostic& diagnostic : traces.error()) {

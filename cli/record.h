@@ -22,7 +22,8 @@ struct RecordOptions {
   bool quiet = false;                // errors only
   bool allow_missing = false;        // of events
   std::vector<std::string> program;  // with its arguments; or
-  std::vector<int32_t> pids;
+  std::vector<int32_t> pids;         // and all processes with one of these names:
+  std::vector<std::string> processes;
 };
 
 // The exit status (exit_status.h). Diagnostics, progress and the summary go to stderr; stdin,

@@ -39,6 +39,9 @@
 #define WEFT_HOOKS_VERSION 5u
 #define WEFT_HOOKS_SYMBOL "weft_hooks"
 #define WEFT_HOOKS_SOCKET "hooks.sock" /* in the folder where the library looks for weft */
+/* An environment variable of a library that was loaded into a running program. It makes large
+ * areas, though it finds no control file. */
+#define WEFT_HOOKS_ATTACHED "WEFT_ATTACHED"
 /* What a busy node needs to read the symbols and types of a large program. An agent that died
  * closes the connection at once, and the keeper ends one that hangs. */
 #define WEFT_HOOKS_PATIENCE_MS 10000u

@@ -163,6 +163,12 @@ class Planner {
           HookTable& table, HookReport& report)
       : memory_(memory), rules_(rules), cache_(cache), table_(table), report_(report) {
     has_shadow_stack_ = HasShadowStack(memory.pid());
+    if (has_shadow_stack_)
+      why_no_exits_ = "the process has a shadow stack";
+    else if (table.is_unknown_to_unwinders())
+      why_no_exits_ =
+          "weft was loaded into the running program, where exceptions would not find "
+          "their way past an exit; start the program with weft to record exits";
   }
 
   void Plan(const LoadedObject& object) {
@@ -235,8 +241,7 @@ class Planner {
                  .function = function.name};
     for (const Moment moment : kMoments)
       if (rule.Records(moment)) hook.moments.insert(moment);
-    const std::string why_no_exit =
-        has_shadow_stack_ ? "the process has a shadow stack" : function.why_no_exit;
+    const std::string& why_no_exit = why_no_exits_.empty() ? function.why_no_exit : why_no_exits_;
     if (!why_no_exit.empty() && hook.moments != std::set{Moment::kEntry}) {
       refuse(why_no_exit, true);
       if (!hook.moments.contains(Moment::kEntry)) return;
@@ -317,6 +322,7 @@ class Planner {
   HookTable& table_;
   HookReport& report_;
   bool has_shadow_stack_ = false;
+  std::string why_no_exits_;  // of all functions
   std::set<uint64_t> wanted_;
   const std::map<uint64_t, weft_hook> hooks_before_ = table_.hooks();
   std::vector<Change> changes_;

@@ -49,6 +49,14 @@ uint64_t NumberOf(const std::vector<LoadedObject>& objects) {
   return weft_fnv1a64(text.data(), text.size());
 }
 
+// The kernel numbers anonymous shared memory together with memfds.
+bool IsOwnArea(const HookedContainer& container, const MappedRange& range) {
+  return container.own_areas.contains(range.inode) &&
+         range.end - range.begin == WEFT_CONTROL_TOTAL_BYTES &&
+         (range.path == "/memfd:" WEFT_CONTROL_MEMFD_NAME " (deleted)" ||
+          range.path == "/dev/zero (deleted)");
+}
+
 std::string KeyOf(const HookedContainer& container) {
   return container.pod_uid + "/" + container.control;
 }
@@ -114,6 +122,7 @@ Status HookService::SetContainers(std::vector<HookedContainer> containers) {
       if (before != wanted_.end()) {
         wanted.push_back(*before);
         wanted.back().of.rules = std::move(one.rules);
+        wanted.back().of.own_areas = std::move(one.own_areas);
       } else if (auto opened = Open(std::move(one)); opened) {
         wanted.push_back(std::move(*opened));
       } else {
@@ -123,7 +132,8 @@ Status HookService::SetContainers(std::vector<HookedContainer> containers) {
     std::erase_if(wanted_listeners_,
                   [&](const auto& entry) { return !pods.contains(entry.first); });
     const auto same = [](const Container& a, const Container& b) {
-      return KeyOf(a.of) == KeyOf(b.of) && a.of.rules == b.of.rules;
+      return KeyOf(a.of) == KeyOf(b.of) && a.of.rules == b.of.rules &&
+             a.of.own_areas == b.of.own_areas;
     };
     if (wanted_number_ != 0 && std::ranges::equal(wanted, wanted_, same)) return status;
     // One cache for all containers with the same rules: many pods have the same files.
@@ -239,8 +249,10 @@ void HookService::TakeOrders() {
     for (const Container& container : containers_) before[KeyOf(container.of)] = &container;
     for (const Container& container : wanted_) {
       const auto old = before.find(KeyOf(container.of));
-      if (old != before.end() && old->second->of.rules == container.of.rules) continue;
+      const bool has_rules = old != before.end() && old->second->of.rules == container.of.rules;
+      if (has_rules && old->second->of.own_areas == container.of.own_areas) continue;
       changed_.insert(KeyOf(container.of));
+      if (has_rules) continue;
       refusals_.erase(KeyOf(container.of));
       if (old != before.end() && container.of.rules.empty()) gone = old->second->of.rules;
     }
@@ -313,7 +325,8 @@ const HookService::Container* HookService::ContainerOf(
     if (container.of.pod_uid != pod) continue;
     const std::string name = "/" + container.of.control;
     if (std::ranges::any_of(ranges, [&](const MappedRange& range) {
-          return range.inode == container.inode && range.path.ends_with(name);
+          return (range.inode == container.inode && range.path.ends_with(name)) ||
+                 IsOwnArea(container.of, range);
         }))
       return &container;
   }

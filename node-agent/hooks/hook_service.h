@@ -11,8 +11,8 @@
 //   when rules change   all processes that map the container's control file
 // A fork child has its parent's hooks already.
 //
-// A process belongs to a container if it maps the container's control file and, in a cluster, if
-// its cgroup is that of the container's pod.
+// A process belongs to a container if it maps the container's control file, or an area of its own
+// that the agent adopted, and, in a cluster, if its cgroup is that of the container's pod.
 //
 // The agent's thread calls; the methods do not wait for the work.
 #ifndef WEFT_NODE_AGENT_HOOKS_HOOK_SERVICE_H_
@@ -44,6 +44,8 @@ struct HookedContainer {
   std::string folder;   // where its processes look for weft
   std::string control;  // name of the control file in it
   std::vector<HookRule> rules;
+  // Inodes of control areas that its processes made themselves, in local mode.
+  std::set<uint64_t> own_areas;
 };
 
 class HookService {

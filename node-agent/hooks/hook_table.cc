@@ -24,6 +24,7 @@ constexpr uint8_t kThunkHead[] = {0xff, 0x35, 10,   0,   0, 0,  // push 10(%rip)
                                   0xcc, 0xcc, 0xcc, 0xcc};
 constexpr size_t kResumeOffset = sizeof(kThunkHead) + 2 * sizeof(uint64_t);
 constexpr const char* kLibrary = "libweft.so";
+constexpr const char* kLoadedLibrary = "memfd:libweft.so";  // by an agent (node-agent/attach)
 
 template <typename T>
 void Append(std::vector<uint8_t>& to, const T& value) {
@@ -85,8 +86,9 @@ Result<std::vector<uint8_t>> MakeThunk(uint64_t thunk, uint64_t hook, uint64_t e
 
 Result<HookTable> HookTable::Open(const ProcessMemory& memory,
                                   const std::vector<LoadedObject>& objects) {
-  const auto library = std::ranges::find_if(
-      objects, [](const LoadedObject& object) { return object.name == kLibrary; });
+  const auto library = std::ranges::find_if(objects, [](const LoadedObject& object) {
+    return object.name == kLibrary || object.name == kLoadedLibrary;
+  });
   if (library == objects.end()) return Fail(ErrorCode::kNotFound, "it has not loaded libweft.so");
   WEFT_ASSIGN(const UniqueFd file, memory.OpenObject(*library));
   const auto distance = FindDynamicSymbol(file.get(), WEFT_HOOKS_SYMBOL);
@@ -96,12 +98,15 @@ Result<HookTable> HookTable::Open(const ProcessMemory& memory,
   if (!memory.Read(library->begin + *distance, &hooks, sizeof(hooks)))
     return Fail(ErrorCode::kNotFound, "its libweft.so cannot be read");
   if (hooks.magic != WEFT_HOOKS_MAGIC)
-    return Fail(ErrorCode::kNotFound,
-                "its libweft.so makes no system calls: its seccomp filter ends processes that "
-                "make the calls of libweft.so, or it runs on valgrind");
+    return Fail(
+        ErrorCode::kNotFound,
+        "its libweft.so makes no system calls: its seccomp filter ends processes that "
+        "make the calls of libweft.so, it runs on valgrind, or it was started with libweft.so "
+        "before there was an agent (start it without)");
   if (hooks.version != WEFT_HOOKS_VERSION)
     return Fail(ErrorCode::kNotFound, "its libweft.so is of another version: restart it");
   HookTable table(memory, hooks.enter);
+  table.is_unknown_to_unwinders_ = library->name == kLoadedLibrary;
   for (const weft_hook_area& area : hooks.areas)
     if (IsSound(area)) WEFT_TRY(table.Load(area));
   if (table.areas_.empty()) return Fail(ErrorCode::kNotFound, "it has no memory for hooks");

@@ -42,6 +42,8 @@ class HookTable {
   static Result<HookTable> Open(const ProcessMemory& memory,
                                 const std::vector<LoadedObject>& objects);
 
+  // Was the library loaded by an agent (node-agent/attach)? Unwinders do not know it then.
+  [[nodiscard]] bool is_unknown_to_unwinders() const { return is_unknown_to_unwinders_; }
   // All hooks, by address of the function: of several, the newest.
   [[nodiscard]] const std::map<uint64_t, weft_hook>& hooks() const { return hooks_; }
   // Writes a hook, its events and its thunk (A1, A2), and returns it. The function is not changed.
@@ -64,6 +66,7 @@ class HookTable {
 
   const ProcessMemory* memory_;
   uint64_t enter_;
+  bool is_unknown_to_unwinders_ = false;
   std::vector<Area> areas_;
   std::map<uint64_t, weft_hook> hooks_;
 };

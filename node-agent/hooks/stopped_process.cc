@@ -40,7 +40,21 @@ bool HasEnded(int32_t pid, int32_t tid) {
   return state == 'Z' || state == 'X' || state == '?';
 }
 
-// Does a signal that is not blocked wait for the thread? True also if that cannot be seen.
+// Reads a stack from `begin` on, as far as it can be read, page by page. Unlike /proc/PID/mem, this
+// call does not read beyond the stack, where a page without access lies. Returns the words read.
+size_t ReadStack(int32_t pid, uint64_t begin, std::vector<uint64_t>& words) {
+  iovec pages[kStackBytes / 4096 + 1];
+  size_t count = 0;
+  const uint64_t first = begin & ~uint64_t{7}, end = first + words.size() * sizeof(uint64_t);
+  for (uint64_t at = first; at < end; at += pages[count++].iov_len)
+    pages[count] = {reinterpret_cast<void*>(at), std::min<uint64_t>(4096 - at % 4096, end - at)};
+  const iovec to{words.data(), words.size() * sizeof(uint64_t)};
+  const ssize_t bytes = process_vm_readv(pid, &to, 1, pages, count, 0);
+  return bytes <= 0 ? 0 : static_cast<size_t>(bytes) / sizeof(uint64_t);
+}
+
+}  // namespace
+
 bool IsSignalled(int32_t pid, int32_t tid) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/status");
   uint64_t pending = 0, blocked = 0;
@@ -59,21 +73,6 @@ bool IsSignalled(int32_t pid, int32_t tid) {
   }
   return seen != 3 || (pending & ~blocked) != 0;
 }
-
-// Reads a stack from `begin` on, as far as it can be read, page by page. Unlike /proc/PID/mem, this
-// call does not read beyond the stack, where a page without access lies. Returns the words read.
-size_t ReadStack(int32_t pid, uint64_t begin, std::vector<uint64_t>& words) {
-  iovec pages[kStackBytes / 4096 + 1];
-  size_t count = 0;
-  const uint64_t first = begin & ~uint64_t{7}, end = first + words.size() * sizeof(uint64_t);
-  for (uint64_t at = first; at < end; at += pages[count++].iov_len)
-    pages[count] = {reinterpret_cast<void*>(at), std::min<uint64_t>(4096 - at % 4096, end - at)};
-  const iovec to{words.data(), words.size() * sizeof(uint64_t)};
-  const ssize_t bytes = process_vm_readv(pid, &to, 1, pages, count, 0);
-  return bytes <= 0 ? 0 : static_cast<size_t>(bytes) / sizeof(uint64_t);
-}
-
-}  // namespace
 
 std::vector<int32_t> ThreadsOf(int32_t pid) {
   std::vector<int32_t> threads;

@@ -28,6 +28,8 @@ void InThreadOfItsOwn(const Call& call) {
 
 // Returns the thread ids of a process.
 std::vector<int32_t> ThreadsOf(int32_t pid);
+// Does a signal that is not blocked wait for the thread? True also if that cannot be seen.
+bool IsSignalled(int32_t pid, int32_t tid);
 
 class StoppedProcess {
  public:

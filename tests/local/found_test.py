@@ -9,7 +9,7 @@ import subprocess
 import sys
 import unittest
 
-from tests.local.weft_local import BUILD, EMITTER, WEFT, LocalTest
+from tests.local.weft_local import BUILD, WEFT, LocalTest
 
 HIDDEN = BUILD / "tests" / "local" / "local_hidden"
 EVENTS = 700
@@ -239,11 +239,11 @@ class Attached(FoundTest):
         self.stop(first)
         self.assert_complete(EVENTS)
 
-    def test_program_without_the_library(self):
-        program = subprocess.Popen([str(EMITTER), "--hold", str(self.folder / "release")])
-        self.running.append(program)
+    def test_program_whose_library_is_off(self):
+        self.before = {k: v for k, v in self.before.items() if k != "WEFT_DIR"}
+        program = self.start_before()
         _, err = self.finish(self.attach(program), status=121)
-        self.assertIn("LD_PRELOAD", err)
+        self.assertIn("WEFT_DIR was not set", err)
         self.assertFalse((self.folder / "trace").exists())
 
 

@@ -125,10 +125,12 @@ static void call_agent(void) {
 // calls that ld.so has just made itself, and no page is ever writable and executable. The trial
 // comes before the agent is called. Agents hook only processes that map their control file.
 void weft_hooks_start(void) {
-  if (weft_process.on_valgrind || weft_silent || weft_process.own_control) return;
+  const bool is_attached = weft_environment(WEFT_HOOKS_ATTACHED) != NULL;
+  if (weft_process.on_valgrind || weft_silent) return;
+  if (weft_process.own_control && !is_attached) return;
   const bool are_wanted = weft_rules_have_flag(WEFT_CHANNEL_FUNCTIONS);
   if (are_wanted && !weft_seccomp_may_call()) return;
-  make_areas(!are_wanted);
+  make_areas(!are_wanted && !is_attached);
   weft_hooks.version = WEFT_HOOKS_VERSION;
   weft_hooks.enter = (uint64_t)(uintptr_t)&weft_hook_entry;
   // release: an agent that sees the magic number sees all

@@ -30,7 +30,7 @@ void AttachedProcesses::AddStarter() {
   if (starter > 1 && pidfd) Add(starter, std::move(pidfd));
 }
 
-Status AttachedProcesses::Attach(const std::vector<int32_t>& pids) {
+Status AttachedProcesses::Attach(const std::vector<int32_t>& pids, const Load& load) {
   finder_.Begin();
   if (!finder_.refusal().empty()) return Fail(ErrorCode::kPermission, finder_.refusal());
   for (const int32_t pid : pids) {
@@ -39,13 +39,17 @@ Status AttachedProcesses::Attach(const std::vector<int32_t>& pids) {
       return Fail(ErrorCode::kNotFound, "process " + std::to_string(pid) + ": is not there");
     Add(pid, std::move(pidfd));
   }
-  const Status looked = areas_.LookForAreas();
+  Status looked = areas_.LookForAreas();
+  for (const int32_t pid : pids)
+    if (looked && finder_.ControlOf(pid) == 0) WEFT_TRY(load(pid));
+  if (looked) looked = areas_.LookForAreas();
   for (const int32_t pid : pids) {
     if (finder_.ControlOf(pid) != 0) continue;
     const std::string why =
-        looked ? "was not started with libweft.so in LD_PRELOAD and WEFT_DIR set, or "
-                 "another session records it"
-               : looked.error().message;
+        looked
+            ? "was started by another recording, or its libweft.so records nothing (WEFT_DIR was "
+              "not set): start it again"
+            : looked.error().message;
     return Fail(ErrorCode::kInvalid, "process " + std::to_string(pid) + ": " + why);
   }
   return {};

@@ -25,14 +25,17 @@ class AttachedProcesses {
  public:
   using Send = std::function<void(ipc::Message)>;  // to the keeper
 
+  // Loads libweft.so into a running process.
+  using Load = std::function<Status(int32_t pid)>;
+
   // `finder` and `areas` must outlive this object.
   AttachedProcesses(Finder& finder, ControlAreas& areas, Send keeper)
       : finder_(finder), areas_(areas), keeper_(std::move(keeper)) {}
 
-  // Attaches to these processes, which run already. kPermission: this agent may not look into other
-  // processes; kNotFound, kInvalid: one of them does not exist, or cannot be recorded. Call
-  // RemoveAll after an error.
-  Status Attach(const std::vector<int32_t>& pids);
+  // Attaches to these processes, which run already; those without libweft.so get it by `load`.
+  // kPermission: this agent may not look into other processes; kNotFound, kInvalid: one of them
+  // does not exist, or cannot be recorded. Call RemoveAll after an error.
+  Status Attach(const std::vector<int32_t>& pids, const Load& load);
   // Adds the process that started the keeper, where it is there: it starts the program.
   void AddStarter();
   // Removes these processes, and the control areas that were adopted.

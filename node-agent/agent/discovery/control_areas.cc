@@ -84,6 +84,13 @@ Status ControlAreas::Adopt(const std::string& container, uint64_t inode, UniqueF
   return {};
 }
 
+std::set<uint64_t> ControlAreas::AdoptedFor(const std::string& container) const {
+  std::set<uint64_t> inodes;
+  for (const auto& [inode, adopted] : adopted_)
+    if (adopted.container == container) inodes.insert(inode);
+  return inodes;
+}
+
 void ControlAreas::Drop(uint64_t inode) {
   keeper_(ipc::Drop{KeyOf(inode)});
   finder_.RemoveControl(inode);

@@ -49,6 +49,8 @@ class ControlAreas {
 
   // Takes over a process's own area. kLimit: there are too many, or another agent has it.
   Status Adopt(const std::string& container, uint64_t inode, UniqueFd fd);
+  // Returns the inodes of the areas that were adopted for a container.
+  [[nodiscard]] std::set<uint64_t> AdoptedFor(const std::string& container) const;
   // Drops areas that no process maps any more.
   void DropUnmapped();
   void DropAdopted();

@@ -19,6 +19,7 @@
 #include "node-agent/agent/base/memory_limit.h"
 #include "node-agent/agent/kernel/program_cgroup.h"
 #include "node-agent/agent/local/local_module.h"
+#include "node-agent/attach/load_library.h"
 
 namespace weft::agent {
 namespace {
@@ -160,7 +161,9 @@ std::optional<LocalMode::Refusal> LocalMode::Make(const ipc::CreateSession& comm
   AttachedProcesses& attached = agent_.parts().attached;
   if (command.attach.empty()) {
     attached.AddStarter();
-  } else if (const Status done = attached.Attach(command.attach); !done) {
+  } else if (const Status done =
+                 attached.Attach(command.attach, [this](int32_t pid) { return LoadInto(pid); });
+             !done) {
     Unmake(*session);
     attached.RemoveAll(command.attach);
     return refuse(done.error(), kInput);
@@ -205,6 +208,14 @@ Status LocalMode::ScopeToProgram(Session& session, const ipc::CreateSession& com
   return {};
 }
 
+// The library finds no control file of this name, and makes an area of its own: a later recording
+// can adopt that, too.
+Status LocalMode::LoadInto(int32_t pid) {
+  return attach::LoadLibrary(pid, {.library = attach::OwnLibrary(),
+                                   .folder = agent_.parts().sessions.dir(),
+                                   .container = "attached"});
+}
+
 void LocalMode::UpdateHooks() {
   if (session() == nullptr) return;
   std::vector<hooks::HookRule> rules;
@@ -219,7 +230,8 @@ void LocalMode::UpdateHooks() {
                                             .pod_uid = "",
                                             .folder = agent_.parts().sessions.dir(),
                                             .control = "local.ctl",
-                                            .rules = std::move(rules)}});
+                                            .rules = std::move(rules),
+                                            .own_areas = agent_.parts().areas.AdoptedFor("")}});
   if (!set) Note("functions are not recorded: " + set.error().message);
 }
 
@@ -237,7 +249,10 @@ void LocalMode::StopSession() {
 
 // --- what became of it ---------------------------------------------------------------------------
 
-void LocalMode::SessionChanged(Session&) { AnswerWaiting(); }
+void LocalMode::SessionChanged(Session&) {
+  UpdateHooks();
+  AnswerWaiting();
+}
 
 void LocalMode::RefuseStarts(const char* kind, const std::string& why) {
   for (auto& [number, client] : clients_) {
@@ -269,6 +284,7 @@ void LocalMode::OwnerGone() {
 
 void LocalMode::Tick(int64_t now_ns) {
   UpdateHooks();
+  AnswerWaiting();
   GiveUpRefused(now_ns);
   if (!owner_gone_) return;
   if (owner_gone_ns_ == 0) owner_gone_ns_ = now_ns;
@@ -305,8 +321,8 @@ void LocalMode::AnswerWaiting() {
   for (std::string& note : hooks_.TakeNotes()) Note(std::move(note));
   const ipc::Phase now = phase();
   for (auto& [number, client] : clients_) {
-    const bool started =
-        client.waits_for_start && now != ipc::Phase::kCreated && now != ipc::Phase::kStarting;
+    const bool started = client.waits_for_start && now != ipc::Phase::kCreated &&
+                         now != ipc::Phase::kStarting && hooks_.is_settled();
     const bool stopped =
         client.waits_for_stop &&
         (now == ipc::Phase::kStopped || now == ipc::Phase::kNone || now == ipc::Phase::kCreated);
@@ -324,6 +340,9 @@ ipc::Phase LocalMode::phase() const {
 ipc::SessionState LocalMode::State() const {
   ipc::SessionState state;
   if (session() != nullptr) state = session()->State();
+  // Programs that run already are hooked before the user is told that they are recorded.
+  if (state.phase == ipc::Phase::kReady && !hooks_.is_settled())
+    state.phase = ipc::Phase::kStarting;
   state.notices.insert(state.notices.end(), notices_.begin(), notices_.end());
   for (std::string& line : hooks_.Summary()) state.notices.push_back(std::move(line));
   state.processes = agent_.parts().processes.Alive();

@@ -68,6 +68,8 @@ class LocalMode final : public AgentListener {
   std::optional<Refusal> MakeInKernel(Session& session, const ipc::CreateSession& command);
   void Unmake(const Session& session);
   Status ScopeToProgram(Session& session, const ipc::CreateSession& command);
+  // Loads libweft.so into a process that runs without it.
+  Status LoadInto(int32_t pid);
   // Makes the hooks those of the channels that record now.
   void UpdateHooks();
   void StartSession();

@@ -32,15 +32,6 @@ std::string Hostname() {
   return names.nodename;
 }
 
-// Returns why this session cannot record functions; "": it can.
-std::string WhyNoFunctionsOf(const ipc::CreateSession& command) {
-  if (std::string why = WhyNoFunctions(); !why.empty()) return why;
-  if (!command.attach.empty())
-    return "is not available yet for programs that run already; start the program with weft record "
-           "... -- PROGRAM";
-  return "";
-}
-
 Result<CompiledChannel> CompileForThisKernel(const api::Trace& trace, const CompileContext& context,
                                              const Session::KernelProbe& probe_kernel) {
   const auto support = probe_kernel();
@@ -167,7 +158,7 @@ Result<Session> Session::Compile(const ipc::CreateSession& command, const std::s
                          .ctf_version = command.ctf_version,
                          .uid = command.uid,
                          .several_traces = parsed->size() > 1,
-                         .why_no_functions = WhyNoFunctionsOf(command),
+                         .why_no_functions = WhyNoFunctions(),
                          .object_root = "/"};
   Session session;
   session.traces_ = traces;

@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tests what loading a library prepares before it touches a process.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <memory>
+
+#include "node-agent/attach/annex.h"
+#include "node-agent/attach/emergency_frame.h"
+#include "node-agent/attach/hijacked_thread.h"
+#include "node-agent/attach/library_image.h"
+#include "node-agent/attach/limits.h"
+#include "node-agent/attach/load_library.h"
+#include "node-agent/attach/provider_object.h"
+#include "node-agent/attach/target_check.h"
+
+namespace weft::attach {
+namespace {
+
+std::vector<uint8_t> ReadAll(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+}
+
+#ifdef WEFT_LIBRARY
+constexpr uint64_t kBase = 0x7000'0000'0000;
+
+TEST(LibraryImage, SegmentsCoverTheFileInOrder) {
+  const auto image = LibraryImage::Parse(ReadAll(WEFT_LIBRARY));
+  ASSERT_TRUE(image) << image.error().message;
+  uint64_t end = 0;
+  for (const LibrarySegment& s : image->segments()) {
+    EXPECT_GE(s.address, end);
+    EXPECT_EQ(s.address % kPageBytes, 0u);
+    EXPECT_LE(s.offset + s.file_bytes, image->file().size());
+    EXPECT_NE(s.protection & (PROT_WRITE | PROT_EXEC), PROT_WRITE | PROT_EXEC);
+    end = s.address + s.memory_bytes;
+  }
+  EXPECT_EQ(image->span(), (end + kPageBytes - 1) / kPageBytes * kPageBytes);
+}
+
+TEST(LibraryImage, WordsLieInWritableSegments) {
+  const auto image = LibraryImage::Parse(ReadAll(WEFT_LIBRARY));
+  ASSERT_TRUE(image);
+  const auto words = image->Relocate(kBase, {});
+  ASSERT_TRUE(words) << words.error().message;
+  EXPECT_FALSE(words->empty());
+  for (const RelocatedWord& word : *words)
+    EXPECT_TRUE(std::ranges::any_of(image->segments(), [&](const LibrarySegment& s) {
+      const uint64_t begin = kBase + s.address;
+      return (s.protection & PROT_WRITE) != 0 && word.address >= begin &&
+             word.address + 8 <= begin + s.memory_bytes;
+    }));
+}
+
+TEST(LibraryImage, GivesSymbolsThatTheLibraryAsksFor) {
+  const auto image = LibraryImage::Parse(ReadAll(WEFT_LIBRARY));
+  ASSERT_TRUE(image);
+  const auto without = image->Relocate(kBase, {});
+  const auto with = image->Relocate(kBase, {{"getauxval", 0x1234}});
+  ASSERT_TRUE(without && with);
+  ASSERT_EQ(without->size(), with->size());
+  int given = 0;
+  for (size_t i = 0; i < with->size(); ++i)
+    if ((*with)[i] != (*without)[i]) {
+      EXPECT_EQ((*with)[i].value, 0x1234u);
+      EXPECT_EQ((*without)[i].value, 0u);
+      ++given;
+    }
+  EXPECT_GE(given, 1);
+}
+
+TEST(LibraryImage, ConstructorsAreItsOwnCode) {
+  const auto image = LibraryImage::Parse(ReadAll(WEFT_LIBRARY));
+  ASSERT_TRUE(image);
+  const auto words = image->Relocate(kBase, {});
+  ASSERT_TRUE(words);
+  const std::vector<uint64_t> constructors = image->Constructors(kBase, *words);
+  EXPECT_GE(constructors.size(), 2u);
+  for (const uint64_t function : constructors)
+    EXPECT_TRUE(std::ranges::any_of(image->segments(), [&](const LibrarySegment& s) {
+      return (s.protection & PROT_EXEC) != 0 && function - kBase - s.address < s.memory_bytes;
+    }));
+}
+
+TEST(LibraryImage, FindsItsSymbols) {
+  const auto image = LibraryImage::Parse(ReadAll(WEFT_LIBRARY));
+  ASSERT_TRUE(image);
+  EXPECT_TRUE(image->SymbolOffset("weft_object_register"));
+  EXPECT_FALSE(image->SymbolOffset("weft_no_such_symbol"));
+}
+
+TEST(LibraryImage, RefusesDamagedFiles) {
+  const std::vector<uint8_t> whole = ReadAll(WEFT_LIBRARY);
+  EXPECT_FALSE(LibraryImage::Parse({}));
+  for (const size_t size : {size_t{64}, size_t{4096}, whole.size() / 2})
+    EXPECT_FALSE(LibraryImage::Parse({whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size)}))
+        << size;
+  // Any single byte of the headers may be anything: nothing is read outside the file.
+  for (size_t at = 0; at < 1024; ++at) {
+    std::vector<uint8_t> damaged = whole;
+    damaged[at] ^= 0xff;
+    const auto image = LibraryImage::Parse(std::move(damaged));
+    if (!image) continue;
+    const auto words = image->Relocate(kBase, {});
+    if (words) (void)image->Constructors(kBase, *words);
+    (void)image->SymbolOffset("weft_object_register");
+  }
+}
+#endif
+
+TEST(ProviderObject, IsThatOfTheFile) {
+  const std::string self = "/proc/self/exe";
+  const int file = open(self.c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(file, 0);
+  const auto none = FindProviderObject(file);
+  close(file);
+  ASSERT_TRUE(none);
+  EXPECT_FALSE(*none);
+}
+
+TEST(Annex, GivesAuxiliaryValuesAndEnvironment) {
+  const std::vector<uint8_t> auxiliary = ReadAll("/proc/self/auxv");
+  const AnnexContent content{
+      .folder = "/folder", .container = "name", .auxiliary = auxiliary, .rseq_offset = -64};
+  const size_t bytes = MakeAnnex(0, content).bytes.size();
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  const Annex annex = MakeAnnex(reinterpret_cast<uint64_t>(memory), content);
+  ASSERT_EQ(annex.bytes.size(), bytes);
+  std::memcpy(memory, annex.bytes.data(), bytes);
+  ASSERT_EQ(mprotect(memory, bytes, PROT_READ | PROT_EXEC), 0);
+
+  const auto get =
+      reinterpret_cast<unsigned long (*)(unsigned long)>(annex.symbols.at("getauxval"));
+  for (const unsigned long type : {AT_PHDR, AT_PHNUM, AT_PAGESZ, AT_SECURE, AT_SYSINFO_EHDR})
+    EXPECT_EQ(get(type), getauxval(type)) << type;
+  EXPECT_EQ(get(123456), 0u);
+
+  const auto* start =
+      *reinterpret_cast<const uint64_t* const*>(annex.symbols.at("__libc_stack_end"));
+  EXPECT_EQ(start[0], 0u);
+  EXPECT_EQ(start[1], 0u);
+  EXPECT_STREQ(reinterpret_cast<const char*>(start[2]), "WEFT_DIR=/folder");
+  EXPECT_STREQ(reinterpret_cast<const char*>(start[3]), "WEFT_CONTAINER=name");
+  EXPECT_STREQ(reinterpret_cast<const char*>(start[4]), "WEFT_ATTACHED=1");
+  EXPECT_EQ(start[5], 0u);
+  EXPECT_EQ(*reinterpret_cast<const int64_t*>(annex.symbols.at("__rseq_offset")), -64);
+  munmap(memory, bytes);
+}
+
+TEST(Annex, HasNoRseqWhereThereIsNone) {
+  const Annex annex =
+      MakeAnnex(0, {.folder = "/", .container = "", .auxiliary = {}, .rseq_offset = {}});
+  EXPECT_FALSE(annex.symbols.contains("__rseq_size"));
+}
+
+TEST(AtTheCall, GoesBackOnlyToCallsThatAreMadeAgain) {
+  ThreadState state;
+  state.registers.rip = 1000;
+  state.registers.orig_rax = 7;
+  for (const int64_t again : {-512, -513, -514, -516}) {
+    state.registers.rax = static_cast<uint64_t>(again);
+    const ThreadState at = AtTheCall(state);
+    EXPECT_EQ(at.registers.rip, 998u);
+    EXPECT_EQ(at.registers.rax, 7u);
+  }
+  for (const int64_t result : {int64_t{0}, int64_t{-4}, int64_t{5}}) {
+    state.registers.rax = static_cast<uint64_t>(result);
+    EXPECT_EQ(AtTheCall(state).registers.rip, 1000u);
+  }
+  state.registers.orig_rax = UINT64_MAX;
+  state.registers.rax = static_cast<uint64_t>(-512);
+  EXPECT_EQ(AtTheCall(state).registers.rip, 1000u);
+}
+
+TEST(FindGates, FindsCodeAtAnyPlace) {
+  std::vector<uint8_t> code(64, 0x90);
+  const std::array<uint8_t, 3> call{0x0f, 0x05, 0xc3};
+  const std::array<uint8_t, 9> restorer{0x48, 0xc7, 0xc0, 15, 0, 0, 0, 0x0f, 0x05};
+  Gates gates;
+  FindGates(4096, code, gates);
+  EXPECT_EQ(gates.call, 0u);
+  std::ranges::copy(call, code.begin() + 5);
+  std::ranges::copy(restorer, code.end() - 9);
+  FindGates(4096, code, gates);
+  EXPECT_EQ(gates.call, 4096u + 5);
+  EXPECT_EQ(gates.restorer, 4096u + 64 - 9);
+  FindGates(8192, code, gates);  // the first ones stay
+  EXPECT_EQ(gates.call, 4096u + 5);
+}
+
+TEST(EmergencyFrame, LiesBelowTheRedZone) {
+  ThreadState state;
+  state.registers.rsp = 0x7fff'0000'1238;
+  state.fpu.resize(2696);
+  const auto frame = MakeEmergencyFrame(state, 0x1234);
+  ASSERT_TRUE(frame) << frame.error().message;
+  EXPECT_LE(frame->scratch + kFrameScratchBytes, state.registers.rsp - 128);
+  EXPECT_LE(frame->address + frame->bytes.size(), state.registers.rsp - 128);
+  EXPECT_LE(frame->address + sizeof(uint64_t) + sizeof(ucontext_t), frame->scratch);
+  uint64_t returns_to = 0;
+  std::memcpy(&returns_to, frame->bytes.data(), sizeof(returns_to));
+  EXPECT_EQ(returns_to, 0x1234u);
+}
+
+TEST(EmergencyFrame, RefusesRegistersThatAreNotKnown) {
+  ThreadState state;
+  state.registers.rsp = 0x7fff'0000'1238;
+  EXPECT_FALSE(MakeEmergencyFrame(state, 1));
+  state.fpu.assign(2696, 0xff);
+  EXPECT_FALSE(MakeEmergencyFrame(state, 1));
+  state.fpu.assign(2696, 0);
+  state.registers.rsp = 64;
+  EXPECT_FALSE(MakeEmergencyFrame(state, 1));
+}
+
+TEST(ParseStatus, ReadsWhatItKnows) {
+  const ProcessStatus status = ParseStatus(
+      "Name:\tState:\tZ\nState:\tS (sleeping)\nPPid:\t12\nTracerPid:\t34\nSeccomp:\t2\n"
+      "Seccomp_filters:\t1\nx86_Thread_features:\tshstk wrss \n");
+  EXPECT_EQ(status.state, 'S');
+  EXPECT_EQ(status.parent, 12);
+  EXPECT_EQ(status.tracer, 34);
+  EXPECT_EQ(status.seccomp, 2);
+  EXPECT_TRUE(status.has_shadow_stack);
+  EXPECT_EQ(ParseStatus("").state, '?');
+}
+
+TEST(CheckTarget, TellsWhyNothingCanBeLoaded) {
+  const auto none = CheckTarget(INT32_MAX);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::kNotFound);
+  const pid_t child = fork();
+  if (child == 0) _exit(0);
+  siginfo_t info{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
+  const auto zombie = CheckTarget(child);
+  ASSERT_FALSE(zombie);
+  EXPECT_EQ(zombie.error().code, ErrorCode::kUnsupported);
+  waitpid(child, nullptr, 0);
+}
+
+}  // namespace
+}  // namespace weft::attach

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+// See load_library.h.
+#include "node-agent/attach/load_library.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "lib/base/unique_fd.h"
+#include "node-agent/attach/annex.h"
+#include "node-agent/attach/emergency_frame.h"
+#include "node-agent/attach/hijacked_thread.h"
+#include "node-agent/attach/library_image.h"
+#include "node-agent/attach/limits.h"
+#include "node-agent/attach/provider_object.h"
+#include "node-agent/attach/target_check.h"
+#include "node-agent/hooks/process_memory.h"
+#include "node-agent/hooks/stopped_process.h"
+
+namespace weft::attach {
+namespace {
+
+constexpr char kMemfdName[] = "libweft.so";
+static_assert(sizeof(kMemfdName) <= kFrameScratchBytes);
+
+uint64_t PageUp(uint64_t value) { return (value + kPageBytes - 1) & ~(kPageBytes - 1); }
+
+template <typename T>
+Bytes AsBytes(const T& value) {
+  return Bytes(reinterpret_cast<const uint8_t*>(&value), sizeof(value));
+}
+
+Result<LibraryImage> ReadLibrary(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return FailErrno(path);
+  std::vector<uint8_t> bytes((std::istreambuf_iterator<char>(in)),
+                             std::istreambuf_iterator<char>());
+  auto image = LibraryImage::Parse(std::move(bytes));
+  if (!image) return std::unexpected(std::move(image).error().Context(path));
+  return image;
+}
+
+// Searches the process's code for what a thread needs to call the kernel, and to come back.
+Result<Gates> SearchGates(const hooks::ProcessMemory& memory,
+                          const std::vector<hooks::MappedRange>& ranges) {
+  Gates gates;
+  uint64_t searched = 0;
+  std::vector<uint8_t> code;
+  for (const hooks::MappedRange& range : ranges) {
+    const uint64_t bytes = range.end - range.begin;
+    if (!range.executable || bytes > kMaxSearchedBytes - searched) continue;
+    code.resize(bytes);
+    if (!memory.Read(range.begin, code.data(), bytes)) continue;
+    searched += bytes;
+    FindGates(range.begin, code, gates);
+    if (gates.call != 0 && gates.restorer != 0) return gates;
+  }
+  return Fail(ErrorCode::kUnsupported,
+              "its code has no return from a signal handler that weft knows");
+}
+
+// The thread that is used: the first that stops, beginning with the main one.
+Result<HijackedThread> TakeThread(const hooks::ProcessMemory& memory, const Gates& gates,
+                                  bool is_filtered) {
+  std::vector<int32_t> tids = hooks::ThreadsOf(memory.pid());
+  if (const auto main = std::ranges::find(tids, memory.pid()); main != tids.end())
+    std::swap(*main, tids.front());
+  Error why{ErrorCode::kNotFound, 0, "the process ended meanwhile"};
+  for (const int32_t tid : tids) {
+    auto thread = HijackedThread::Take(memory, tid, gates, is_filtered);
+    if (thread || thread.error().code == ErrorCode::kPermission) return thread;
+    why = std::move(thread.error());
+  }
+  return std::unexpected(std::move(why));
+}
+
+// An object of the process that has tracepoints.
+struct Provider {
+  uint64_t base = 0;
+  uint64_t end = 0;
+  ProviderObject object;
+};
+
+std::vector<Provider> FindProviders(const hooks::ProcessMemory& memory,
+                                    const std::vector<hooks::MappedRange>& ranges) {
+  std::vector<Provider> providers;
+  for (const hooks::LoadedObject& object : hooks::ObjectsOf(ranges)) {
+    if (providers.size() == kMaxObjects) break;
+    const auto file = memory.OpenObject(object);
+    if (!file) continue;
+    const auto found = FindProviderObject(file->get());
+    if (found && *found)
+      providers.push_back({.base = object.begin, .end = object.end, .object = **found});
+  }
+  return providers;
+}
+
+// Loads into one process, with one thread of it in hand.
+class Loader {
+ public:
+  Loader(const hooks::ProcessMemory& memory, const Target& target, const LoadOptions& options,
+         const LibraryImage& image, HijackedThread& thread)
+      : memory_(memory), target_(target), options_(options), image_(image), thread_(thread) {}
+
+  Status Load() {
+    Status mapped = Map();
+    if (!mapped) {
+      if (base_ != 0) (void)thread_.Call("munmap", SYS_munmap, {base_, bytes_});
+      return mapped;
+    }
+    WEFT_ASSIGN(stack_, thread_.Call("mmap", SYS_mmap,
+                                     {0, kStackBytes, PROT_READ | PROT_WRITE,
+                                      MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0}));
+    for (const uint64_t constructor : constructors_) WEFT_TRY(Run(constructor, 0));
+    return {};
+  }
+
+  Status Register(const std::vector<Provider>& providers) {
+    WEFT_ASSIGN(const uint64_t offset, image_.SymbolOffset("weft_object_register"));
+    uint64_t list = data_;
+    for (const Provider& provider : providers) {
+      const ProviderObject& of = provider.object;
+      const uint64_t address = provider.base + of.object;
+      weft_object now{};
+      // It is registered already, or another file is mapped here by now. The library's constructor
+      // has set `library` of the program's own.
+      if (address + sizeof(now) > provider.end || !memory_.Read(address, &now, sizeof(now)) ||
+          now.size != 0)
+        continue;
+      const uint64_t arguments[2] = {provider.base + of.arguments,
+                                     provider.base + of.arguments + of.argument_bytes};
+      WEFT_TRY(memory_.Write(list, AsBytes(arguments)));
+      const weft_object object = MakeObject(of, provider.base, of.argument_bytes != 0 ? list : 0);
+      list += sizeof(arguments);
+      WEFT_TRY(memory_.Write(address, AsBytes(object)));
+      WEFT_TRY(Run(base_ + offset, address));
+    }
+    return {};
+  }
+
+  // Call it at the end.
+  void FreeStack() {
+    if (stack_ != 0) (void)thread_.Call("munmap", SYS_munmap, {stack_, kStackBytes});
+  }
+
+ private:
+  Status Map() {
+    const AnnexContent content{.folder = options_.folder,
+                               .container = options_.container,
+                               .auxiliary = target_.auxiliary,
+                               .rseq_offset = thread_.rseq_offset()};
+    const uint64_t annex_bytes = MakeAnnex(0, content).bytes.size();
+    // The library, the annex, and a page of data.
+    bytes_ = image_.span() + annex_bytes + kPageBytes;
+    WEFT_ASSIGN(base_, thread_.Call("mmap", SYS_mmap,
+                                    {0, bytes_, PROT_NONE,
+                                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, UINT64_MAX, 0}));
+    annex_ = MakeAnnex(base_ + image_.span(), content);
+    data_ = base_ + image_.span() + annex_bytes;
+    WEFT_TRY(memory_.Write(thread_.scratch(), AsBytes(kMemfdName)));
+    WEFT_ASSIGN(const uint64_t fd,
+                thread_.Call("memfd_create", SYS_memfd_create, {thread_.scratch(), MFD_CLOEXEC}));
+    const Status mapped = MapFile(fd);
+    (void)thread_.Call("close", SYS_close, {fd});
+    WEFT_TRY(mapped);
+    WEFT_TRY(thread_.Call("mprotect", SYS_mprotect, {data_, kPageBytes, PROT_READ | PROT_WRITE}));
+    return Relocate();
+  }
+
+  Status MapFile(uint64_t fd) {
+    const std::string path = "/proc/" + std::to_string(target_.pid) + "/fd/" + std::to_string(fd);
+    const UniqueFd file(open(path.c_str(), O_RDWR | O_CLOEXEC));
+    if (!file) return FailErrno(path);
+    const uint64_t annex_at = PageUp(image_.file().size());
+    WEFT_TRY(WriteAt(file.get(), image_.file(), 0));
+    WEFT_TRY(WriteAt(file.get(), annex_.bytes, annex_at));
+    for (const LibrarySegment& segment : image_.segments()) WEFT_TRY(MapSegment(fd, segment));
+    return MapAt(base_ + image_.span(), annex_.bytes.size(), PROT_READ | PROT_EXEC, MAP_PRIVATE, fd,
+                 annex_at);
+  }
+
+  static Status WriteAt(int file, Bytes bytes, uint64_t offset) {
+    while (!bytes.empty()) {
+      const ssize_t n = pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+      if (n <= 0) return FailErrno("memory for libweft.so");
+      bytes = bytes.subspan(static_cast<size_t>(n));
+      offset += static_cast<uint64_t>(n);
+    }
+    return {};
+  }
+
+  Status MapSegment(uint64_t fd, const LibrarySegment& s) {
+    const uint64_t file_end = PageUp(s.file_bytes), end = PageUp(s.memory_bytes);
+    if (file_end != 0)
+      WEFT_TRY(MapAt(base_ + s.address, file_end, s.protection, MAP_PRIVATE, fd, s.offset));
+    if (end > file_end)
+      WEFT_TRY(MapAt(base_ + s.address + file_end, end - file_end, s.protection,
+                     MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0));
+    // What follows in the file is not the segment's.
+    if ((s.protection & PROT_WRITE) == 0 || s.file_bytes == file_end) return {};
+    const std::vector<uint8_t> zero(file_end - s.file_bytes);
+    return memory_.Write(base_ + s.address + s.file_bytes, zero);
+  }
+
+  Status MapAt(uint64_t address, uint64_t bytes, int protection, int flags, uint64_t fd,
+               uint64_t offset) {
+    WEFT_TRY(thread_.Call("mmap", SYS_mmap,
+                          {address, bytes, static_cast<uint64_t>(protection),
+                           static_cast<uint64_t>(flags | MAP_FIXED), fd, offset}));
+    return {};
+  }
+
+  Status Relocate() {
+    WEFT_ASSIGN(const std::vector<RelocatedWord> words, image_.Relocate(base_, annex_.symbols));
+    for (const RelocatedWord& word : words)
+      WEFT_TRY(memory_.Write(word.address, AsBytes(word.value)));
+    constructors_ = image_.Constructors(base_, words);
+    return {};
+  }
+
+  Status Run(uint64_t function, uint64_t argument) {
+    return thread_.Run(annex_.trampoline, function, stack_ + kStackBytes, {argument, 0, 0});
+  }
+
+  const hooks::ProcessMemory& memory_;
+  const Target& target_;
+  const LoadOptions& options_;
+  const LibraryImage& image_;
+  HijackedThread& thread_;
+  uint64_t base_ = 0;
+  uint64_t bytes_ = 0;
+  uint64_t data_ = 0;
+  uint64_t stack_ = 0;
+  Annex annex_;
+  std::vector<uint64_t> constructors_;
+};
+
+Status LoadStopped(const hooks::ProcessMemory& memory, const Target& target,
+                   const LoadOptions& options, const LibraryImage& image, const Gates& gates,
+                   const std::vector<Provider>& providers) {
+  WEFT_ASSIGN(HijackedThread thread, TakeThread(memory, gates, target.is_filtered));
+  Loader loader(memory, target, options, image, thread);
+  Status status = loader.Load();
+  if (status) status = loader.Register(providers);
+  loader.FreeStack();
+  const Status released = thread.Release();
+  return status ? released : status;
+}
+
+// All files are read before a thread is stopped.
+Status Load(int32_t pid, const LoadOptions& options) {
+  WEFT_ASSIGN(const Target target, CheckTarget(pid));
+  if (target.has_library) return {};
+  WEFT_ASSIGN(const LibraryImage image, ReadLibrary(options.library));
+  const auto memory = hooks::ProcessMemory::Open(pid);
+  if (!memory)
+    return Fail(ErrorCode::kPermission,
+                "weft may not write its memory (" + memory.error().message + ")");
+  WEFT_ASSIGN(const std::vector<hooks::MappedRange> ranges, hooks::ReadRanges(pid));
+  WEFT_ASSIGN(const Gates gates, SearchGates(*memory, ranges));
+  const std::vector<Provider> providers = FindProviders(*memory, ranges);
+  Status status;
+  hooks::InThreadOfItsOwn(
+      [&] { status = LoadStopped(*memory, target, options, image, gates, providers); });
+  return status;
+}
+
+}  // namespace
+
+Status LoadLibrary(int32_t pid, const LoadOptions& options) {
+  Status status = Load(pid, options);
+  if (status) return status;
+  return std::unexpected(std::move(status).error().Context(
+      "process " + std::to_string(pid) + ": libweft.so cannot be loaded into it"));
+}
+
+std::string OwnLibrary() {
+  char path[4096];
+  const ssize_t size = readlink("/proc/self/exe", path, sizeof(path));
+  const std::string self(path, size > 0 ? static_cast<size_t>(size) : 0);
+  const std::string bin = self.substr(0, self.rfind('/'));
+  return bin.substr(0, bin.rfind('/') + 1) + "lib/libweft.so";
+}
+
+}  // namespace weft::attach

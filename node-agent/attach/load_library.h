@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Loads libweft.so into a running process, without its dynamic linker: the process makes a memfd,
+// the agent writes the library there, the process maps it, the agent relocates it from outside, and
+// one thread of the process runs the constructors on a stack of its own (docs/adr/0060). The
+// library makes a control area of its own, which the agent adopts. All other threads run on.
+//
+// A failure at any point, also the death of the agent, leaves a process that runs as before.
+#ifndef WEFT_NODE_AGENT_ATTACH_LOAD_LIBRARY_H_
+#define WEFT_NODE_AGENT_ATTACH_LOAD_LIBRARY_H_
+
+#include <cstdint>
+#include <string>
+
+#include "lib/base/result.h"
+
+namespace weft::attach {
+
+struct LoadOptions {
+  std::string library;    // path of libweft.so
+  std::string folder;     // where the library looks for the agent
+  std::string container;  // its name in that folder, for which there is no control file
+};
+
+// Does nothing if the process has the library. Errors as those of CheckTarget, with the process id
+// in the message. Blocks for some milliseconds.
+Status LoadLibrary(int32_t pid, const LoadOptions& options);
+
+// Returns the path of the library that belongs to this program.
+std::string OwnLibrary();
+
+}  // namespace weft::attach
+
+#endif  // WEFT_NODE_AGENT_ATTACH_LOAD_LIBRARY_H_

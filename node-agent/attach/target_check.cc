@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// See target_check.h. proc(5).
+#include "node-agent/attach/target_check.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <linux/kcmp.h>
+#include <sys/auxv.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "lib/base/unique_fd.h"
+#include "lib/elf/elf_image.h"
+#include "node-agent/attach/limits.h"
+#include "node-agent/hooks/process_memory.h"
+
+namespace weft::attach {
+namespace {
+
+std::string Proc(int32_t pid, const char* name) {
+  return "/proc/" + std::to_string(pid) + "/" + name;
+}
+
+std::string ReadSmall(const std::string& path, size_t limit) {
+  std::ifstream in(path, std::ios::binary);
+  std::string text(limit, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(limit));
+  text.resize(static_cast<size_t>(in.gcount()));
+  return text;
+}
+
+std::unexpected<Error> Refuse(const std::string& why) { return Fail(ErrorCode::kUnsupported, why); }
+
+uint64_t AuxiliaryValue(const std::vector<uint8_t>& vector, uint64_t type) {
+  for (size_t at = 0; at + 16 <= vector.size(); at += 16) {
+    uint64_t entry[2];
+    std::memcpy(entry, vector.data() + at, sizeof(entry));
+    if (entry[0] == type) return entry[1];
+  }
+  return 0;
+}
+
+// Go's threads have stacks of some KiB without room for a frame, and no thread pointer that a
+// library could use.
+Status CheckProgram(int32_t pid) {
+  const UniqueFd file(open(Proc(pid, "exe").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file && errno == ENOENT) return Refuse("it is a thread of the kernel");
+  if (!file) return Fail(ErrorCode::kPermission, FailErrno("its program").error().message);
+  const auto image = ElfImage::Read(file.get());
+  if (!image || image->header().e_machine != EM_X86_64)
+    return Refuse("its program is not of this machine's 64-bit architecture");
+  bool is_go = false;
+  image->EachSection([&](const ElfSection& section) {
+    is_go = is_go || section.name == ".note.go.buildid" || section.name == ".go.buildinfo";
+    return !is_go;
+  });
+  if (is_go)
+    return Refuse(
+        "it is a Go program, whose stacks have no room; record functions of Go programs "
+        "through the kernel (--function)");
+  return {};
+}
+
+}  // namespace
+
+ProcessStatus ParseStatus(const std::string& text) {
+  ProcessStatus status;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) {
+    const size_t colon = line.find(":\t");
+    if (colon == std::string::npos) continue;
+    const std::string name = line.substr(0, colon), value = line.substr(colon + 2);
+    if (name == "State" && !value.empty()) status.state = value[0];
+    if (name == "TracerPid") status.tracer = std::atoi(value.c_str());
+    if (name == "PPid") status.parent = std::atoi(value.c_str());
+    if (name == "Seccomp") status.seccomp = std::atoi(value.c_str());
+    if (name == "x86_Thread_features")
+      status.has_shadow_stack = value.find("shstk") != std::string::npos;
+  }
+  return status;
+}
+
+Result<Target> CheckTarget(int32_t pid) {
+  const std::string text = ReadSmall(Proc(pid, "status"), 65536);
+  if (text.empty()) return Fail(ErrorCode::kNotFound, "it is not there");
+  const ProcessStatus status = ParseStatus(text);
+  Target target{.pid = pid, .is_filtered = status.seccomp != 0, .auxiliary = {}};
+  if (status.state == 'Z' || status.state == 'X')
+    return Refuse("it has ended, and its parent has not taken note of it");
+  WEFT_TRY(CheckProgram(pid));
+  WEFT_ASSIGN(const std::vector<hooks::MappedRange> ranges, hooks::ReadRanges(pid));
+  target.has_library = std::ranges::any_of(ranges, [](const hooks::MappedRange& range) {
+    return range.executable && range.path.find("libweft.so") != std::string::npos;
+  });
+  if (target.has_library) return target;
+  if (status.tracer != 0)
+    return Fail(ErrorCode::kPermission, "process " + std::to_string(status.tracer) +
+                                            " traces it (a debugger, strace): end that first");
+  if (status.has_shadow_stack) return Refuse("it has a shadow stack, which weft cannot serve");
+  if (syscall(SYS_kcmp, pid, status.parent, KCMP_VM, 0UL, 0UL) == 0)
+    return Refuse(
+        "it runs on the memory of its parent (vfork) and will execute another program; "
+        "try again then");
+  const std::string auxiliary = ReadSmall(Proc(pid, "auxv"), kMaxAuxiliaryBytes);
+  target.auxiliary.assign(auxiliary.begin(), auxiliary.end());
+  if (AuxiliaryValue(target.auxiliary, AT_SECURE) != 0)
+    return Refuse("it was started with more rights than its user has (setuid)");
+  return target;
+}
+
+}  // namespace weft::attach

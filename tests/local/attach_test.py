@@ -1,0 +1,301 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests recording of programs that run already, without libweft.so: it is loaded into them. What they do
+stays right, counts are those of the program itself, and a load that fails, or whose agent dies, leaves
+the program as it was. Needs root: the kernel lets only root open another process's mappings."""
+
+import collections
+import ctypes
+import os
+import platform
+import random
+import shutil
+import signal
+import subprocess
+import time
+import unittest
+
+from tests.local.found_test import EVENTS, FoundTest
+from tests.local.weft_local import BUILD, PATIENCE, WEFT
+
+PROGRAM = BUILD / "tests" / "local" / "local_attached"
+LOAD = BUILD / "tests" / "local" / "local_attach_load"
+LIBRARY = BUILD / "lib" / "libweft.so"
+CALLS = 1000
+# Times that the agent is killed while it loads the library.
+DEATHS = int(os.environ.get("WEFT_ATTACH_DEATHS", "20"))
+TRACE = """apiVersion: weft.dev/v1alpha1
+kind: Trace
+metadata: {name: t}
+spec:
+  user:
+    functions:
+      - name: traced_call
+        object: "local_attached*"
+        args:
+          - {name: "n", type: int64}
+        returns: int64
+        record: [entry]
+"""
+PTRACE_SEIZE = 0x4206
+
+
+@unittest.skipUnless(platform.machine() == "x86_64", "libraries are loaded on x86-64 only")
+class AttachTest(FoundTest):
+    def setUp(self):
+        super().setUp()
+        self.environment = {k: v for k, v in os.environ.items() if not k.startswith(("WEFT_", "LD_"))}
+
+    def run_program(self, *words, program=PROGRAM):
+        process = subprocess.Popen([str(word) for word in (program, self.folder, CALLS, *words)], env=self.environment,
+                                   stderr=subprocess.PIPE, text=True)
+        self.running.append(process)
+        self.wait_for(lambda: (self.folder / "ready").exists() or process.poll() is not None)
+        self.assertIsNone(process.poll())
+        return process
+
+    def attach(self, *processes, options=("-e", "emitter:*"), output="trace"):
+        command = [str(WEFT), "record", *map(str, options), "-o", str(self.folder / output),
+                   "--summary", str(self.folder / "summary.json")]
+        for process in processes:
+            command += ["--pid", str(getattr(process, "pid", process))]
+        weft = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                text=True)
+        self.running.append(weft)
+        return weft
+
+    def wait_until_recording(self, weft, output="trace"):
+        def ready():
+            shown = subprocess.run([WEFT, "status"], capture_output=True, text=True, check=True).stdout
+            return any(": recording," in line and line.endswith(f"{self.folder}/{output}")
+                       for line in shown.splitlines())
+        self.wait_for(lambda: ready() or weft.poll() is not None)
+        self.assertIsNone(weft.poll(), weft.stderr.read() if weft.poll() is not None else "")
+
+    def stop(self, weft):
+        weft.send_signal(signal.SIGINT)
+        return self.finish(weft)
+
+    def end_program(self, process):
+        self.touch("release")
+        _, err = process.communicate(timeout=PATIENCE)
+        self.assertEqual((process.returncode, err), (0, ""))
+
+    def call(self):
+        self.touch("go")
+        self.wait_for((self.folder / "done").exists, "the program did not call its function")
+
+    def functions(self, *more):
+        path = self.folder / "functions.yaml"
+        path.write_text(TRACE)
+        return ("-f", path, *more)
+
+
+class Functions(AttachTest):
+    def check(self, *kinds, calls=CALLS):
+        program = self.run_program(*kinds)
+        weft = self.attach(program, options=self.functions())
+        self.wait_until_recording(weft)
+        self.call()
+        self.stop(weft)
+        events = [e["payload"]["n"] for e in self.view() if e["event"] == "function:traced_call_entry"]
+        self.assertEqual(events, list(range(calls)))
+        self.end_program(program)
+
+    def test_of_a_thread_that_computes(self):
+        self.check("busy")
+
+    def test_of_a_thread_in_epoll_wait(self):
+        self.check("epoll")
+
+    def test_of_a_thread_that_sleeps(self):
+        self.check("sleep")
+
+    def test_of_a_thread_that_reads(self):
+        self.check("read")
+
+    def test_of_a_thread_that_waits_for_a_signal(self):
+        self.check("sigwait")
+
+    def test_of_a_thread_in_sigsuspend(self):
+        self.check("suspend")
+
+    def test_beside_a_timer(self):
+        self.check("timer", "busy")
+
+    def test_with_threads(self):
+        self.check("timer", "threads", "busy")
+
+    def test_under_a_filter_that_kills(self):
+        # The library tries it before it makes a ring set, and then records nothing.
+        self.check("filter", "busy", calls=0)
+
+    def test_of_a_program_that_is_stopped(self):
+        program = self.run_program("stopped", "busy")
+        weft = self.attach(program, options=self.functions())
+        self.wait_until_recording(weft)
+        program.send_signal(signal.SIGCONT)
+        self.call()
+        self.stop(weft)
+        self.assertEqual(len(self.view()), CALLS)
+        self.end_program(program)
+
+
+class Tracepoints(AttachTest):
+    def start_hidden(self, *how, processes=1):
+        ready = self.reports("ready") + processes
+        program = subprocess.Popen([str(word) for word in self.hidden(*how)], env=self.environment)
+        self.running.append(program)
+        self.wait_for(lambda: self.reports("ready") == ready)
+        return program
+
+    def check(self, *how):
+        program = self.start_hidden("rounds=1", *how)
+        weft = self.attach(program)
+        self.wait_until_recording(weft)
+        self.touch("go0")
+        self.wait_for(lambda: self.reports() == 1)
+        self.stop(weft)
+        self.assert_complete(EVENTS)
+        self.touch("release")
+        self.assertEqual(program.wait(PATIENCE), 0)
+
+    def test_compiled_into_the_program(self):
+        self.check()
+
+    def test_in_a_chroot(self):
+        self.check("chroot")
+
+    def test_under_a_filter(self):
+        self.check("filtered")
+
+    def test_by_one_recording_after_the_other(self):
+        program = self.start_hidden("rounds=2")
+        for i in range(2):
+            weft = self.attach(program, output=f"trace{i}")
+            self.wait_until_recording(weft, f"trace{i}")
+            self.touch(f"go{i}")
+            self.wait_for(lambda i=i: self.reports() == i + 1)
+            self.stop(weft)
+            self.assert_complete(EVENTS, output=f"trace{i}")
+
+    def test_of_a_child_that_is_made_later(self):
+        program = self.start_hidden("rounds=1")
+        other = self.start_hidden("rounds=1")
+        weft = self.attach(program, other)
+        self.wait_until_recording(weft)
+        self.touch("go0")
+        self.wait_for(lambda: self.reports() == 2)
+        self.stop(weft)
+        self.assert_complete(2 * EVENTS)
+
+    def test_until_the_program_ends(self):
+        program = self.start_hidden("rounds=1")
+        weft = self.attach(program)
+        self.wait_until_recording(weft)
+        self.touch("go0")
+        self.touch("release")
+        self.finish(weft)
+        self.assertEqual(program.wait(PATIENCE), 0)
+        self.assert_complete(EVENTS)
+
+    def test_for_a_duration(self):
+        program = self.start_hidden("rounds=1")
+        self.finish(self.attach(program, options=("-e", "emitter:*", "--duration", "1s")))
+        self.assertIsNone(program.poll())
+        self.touch("go0")
+        self.touch("release")
+        self.assertEqual(program.wait(PATIENCE), 0)
+
+
+class Names(AttachTest):
+    def test_all_processes_of_a_name_are_recorded(self):
+        named = self.folder / f"named{os.getpid()}"
+        shutil.copy(PROGRAM, named)
+        programs = [self.run_program("busy", program=named) for _ in range(2)]
+        trace = self.functions()
+        (self.folder / "functions.yaml").write_text(TRACE.replace("local_attached*", named.name))
+        weft = self.attach(options=(*trace, "--process", named.name))
+        self.wait_until_recording(weft)
+        self.touch("go")
+        self.wait_for(lambda: (self.folder / "done").exists() and
+                      (self.folder / "done").stat().st_size == 2, "the programs did not call their function")
+        self.stop(weft)
+        self.assertEqual(len(self.view()), 2 * CALLS)
+        for program in programs:
+            self.end_program(program)
+
+    def test_name_of_no_process_is_refused(self):
+        _, err = self.finish(self.attach(options=("-e", "emitter:*", "--process", "no-such-process")), status=121)
+        self.assertIn('no process is called "no-such-process"', err)
+
+
+class Refusals(AttachTest):
+    def refused(self, process, reason, status=121):
+        _, err = self.finish(self.attach(process, options=self.functions()), status=status)
+        self.assertIn(reason, err)
+        self.assertFalse((self.folder / "trace").exists())
+        return err
+
+    def test_process_that_is_not_there(self):
+        self.refused(2147483647, "there is no process 2147483647")
+
+    def test_process_that_has_ended(self):
+        process = subprocess.Popen(["true"])
+        self.addCleanup(process.wait)
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        self.refused(process, "has ended")
+
+    def test_process_under_a_debugger(self):
+        program = self.run_program("busy")
+        libc = ctypes.CDLL(None, use_errno=True)
+        if libc.ptrace(PTRACE_SEIZE, program.pid, None, None) != 0:
+            self.skipTest("this process may not use ptrace")
+        self.refused(program, f"process {os.getpid()} traces it")
+        # It cannot be detached while it runs.
+        program.kill()
+        program.wait(PATIENCE)
+
+
+class Deaths(AttachTest):
+    """The process that loads the library is killed at random points."""
+
+    def load(self, program):
+        loader = subprocess.Popen([LOAD, LIBRARY, str(program.pid), self.folder / "nowhere"], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True)
+        self.running.append(loader)
+        self.assertEqual(loader.stdout.readline(), "begins\n")
+        return loader
+
+    def check(self, *kinds):
+        begin = time.monotonic()
+        program = self.run_program(*kinds)
+        loader = self.load(program)
+        began = time.monotonic()
+        self.assertEqual((loader.wait(PATIENCE), loader.stderr.read()), (0, ""))
+        takes = time.monotonic() - began
+        self.end_program(program)
+        ends = collections.Counter()
+        for i in range(DEATHS):
+            for name in ("release", "ready"):
+                (self.folder / name).unlink()
+            program = self.run_program(*kinds)
+            loader = self.load(program)
+            time.sleep(random.Random(f"{begin} {i}").uniform(0, takes))
+            loader.kill()
+            ends[loader.wait(PATIENCE)] += 1
+            loader.communicate()
+            self.end_program(program)
+        self.assertEqual(set(ends) - {0, -signal.SIGKILL}, set())
+
+    def test_leave_a_thread_that_computes(self):
+        self.check("busy")
+
+    def test_leave_a_thread_in_a_call(self):
+        self.check("sleep")
+
+    def test_leave_a_thread_with_a_timer(self):
+        self.check("timer", "threads", "busy")
+
+
+if __name__ == "__main__":
+    unittest.main()
