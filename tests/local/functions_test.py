@@ -368,7 +368,8 @@ class Debugger(HotFunctionsTest):
         over.touch()
         self.finish(weft)
         frames = re.findall(r"^#\d+ +(?:0x[0-9a-f]+ in )?(\w+)", done.stdout, re.MULTILINE)
-        self.assertEqual(frames.count("weft_hook_stubs"), 3, done)
+        # The innermost call has its stub already if gdb stops it behind its first instructions.
+        self.assertIn(frames.count("weft_hook_stubs"), (3, 4), done)
         self.assertEqual([f for f in frames if f != "weft_hook_stubs"][:6],
                          ["recursive"] * 4 + ["call_all", "call_until_end"], done)
         self.assertIn("start_thread", frames)
