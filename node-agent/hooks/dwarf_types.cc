@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "lib/abi/hooks.h"
+#include "lib/api/function_args.h"
 #include "node-agent/hooks/limits.h"
 
 namespace weft::hooks {
@@ -195,10 +196,82 @@ void HideUnused(Elf* elf) {
   }
 }
 
+// Finds a member of a struct by its name, also in members without one, and in base classes.
+// `offset`: its own is added.
+bool FindMember(Dwarf_Die* aggregate, const std::string& name, int depth, Dwarf_Die& type,
+                uint64_t& offset) {
+  Dwarf_Die die;
+  if (depth > kMaxTypeDepth || dwarf_child(aggregate, &die) != 0) return false;
+  do {
+    const bool is_base = dwarf_tag(&die) == DW_TAG_inheritance;
+    if (dwarf_tag(&die) != DW_TAG_member && !is_base) continue;
+    Dwarf_Attribute attribute;
+    // A bit field has no place of its own, and a static member is elsewhere.
+    if (dwarf_attr(&die, DW_AT_bit_size, &attribute) != nullptr ||
+        dwarf_attr(&die, DW_AT_external, &attribute) != nullptr || !TypeOf(&die, type))
+      continue;
+    const bool is_union = dwarf_tag(aggregate) == DW_TAG_union_type;
+    const auto place = NumberOf(&die, DW_AT_data_member_location);
+    if (!place && !is_union) continue;
+    const char* text = dwarf_attr(&die, DW_AT_name, &attribute) == nullptr
+                           ? nullptr
+                           : dwarf_formstring(&attribute);
+    uint64_t at = offset + place.value_or(0);
+    const bool is_inside = (text == nullptr || is_base) && IsAggregate(dwarf_tag(&type));
+    Dwarf_Die inner = type;
+    if (text != nullptr && !is_base ? name == text
+                                    : is_inside && FindMember(&inner, name, depth + 1, type, at)) {
+      offset = at;
+      return true;
+    }
+  } while (dwarf_siblingof(&die, &die) == 0);
+  return false;
+}
+
+// Follows the steps of a path from an argument of this type.
+MemberPlace Follow(const std::vector<std::vector<std::string>>& steps, Dwarf_Die type) {
+  MemberPlace place;
+  bool is_known = true;  // the type; behind a number it is not
+  for (const auto& members : steps) {
+    Dwarf_Die target;
+    is_known = is_known && Scalar(&type) == ValueType::kPointer && TypeOf(&type, target);
+    if (is_known) type = target;
+    uint64_t offset = 0;
+    for (const std::string& member : members) {
+      if (const auto number = api::ParseCount(member)) {
+        offset += *number;
+        is_known = false;
+        continue;
+      }
+      Dwarf_Die of = type;
+      if (!is_known || !IsAggregate(dwarf_tag(&of)) || !FindMember(&of, member, 0, type, offset)) {
+        place.unknown = member;
+        return place;
+      }
+    }
+    if (!place.steps.empty()) place.steps += "->";
+    place.steps += std::to_string(offset);
+  }
+  if (!is_known) return place;
+  place.type = Scalar(&type);
+  place.is_array = dwarf_tag(&type) == DW_TAG_array_type;
+  return place;
+}
+
 class Reader {
  public:
-  Reader(Dwarf* dwarf, const std::vector<uint64_t>& addresses)
-      : dwarf_(dwarf), addresses_(addresses) {}
+  Reader(Dwarf* dwarf, const std::vector<uint64_t>& addresses,
+         const std::vector<std::string>& paths)
+      : dwarf_(dwarf), addresses_(addresses) {
+    for (const std::string& text : paths) {
+      // The argument may be a number, which is no name.
+      const size_t end = text.find("->");
+      std::string why;
+      if (end == std::string::npos) continue;
+      auto path = api::ParseMemberPath("a" + text.substr(end), why);
+      if (path) paths_.push_back({text, text.substr(0, end), std::move(path->steps)});
+    }
+  }
 
   TypesByAddress Read() {
     Dwarf_CU* unit = nullptr;
@@ -275,7 +348,7 @@ class Reader {
     return place != Place::kUnknown;
   }
 
-  static void ReadParameters(Dwarf_Die* function, FunctionTypes& types) {
+  void ReadParameters(Dwarf_Die* function, FunctionTypes& types) const {
     Dwarf_Die die;
     if (dwarf_child(function, &die) != 0) return;
     do {
@@ -289,15 +362,25 @@ class Reader {
       const std::string field = FieldNameLike(name == nullptr ? "" : name, types.args);
       Dwarf_Die type;
       const auto scalar = TypeOf(&die, type) ? Scalar(&type) : std::nullopt;
-      if (scalar)
-        types.args.push_back({field, *scalar});
-      else
+      if (!scalar) {
         types.not_recorded = field;
+        continue;
+      }
+      for (const Path& path : paths_)
+        if (path.argument == field || path.argument == std::to_string(types.args.size()))
+          types.members.insert_or_assign(path.text, Follow(path.steps, type));
+      types.args.push_back({.name = field, .type = *scalar});
     } while (dwarf_siblingof(&die, &die) == 0);
   }
 
+  struct Path {
+    std::string text, argument;
+    std::vector<std::vector<std::string>> steps;
+  };
+
   Dwarf* const dwarf_;
   const std::vector<uint64_t>& addresses_;
+  std::vector<Path> paths_;
   bool is_split_ = false;
   bool is_cpp_ = false;     // the unit
   bool has_types_ = false;  // likewise: with -g1 a unit has functions, but no types
@@ -306,7 +389,8 @@ class Reader {
 
 }  // namespace
 
-Result<TypesByAddress> ReadDwarfTypes(int file, const std::vector<uint64_t>& addresses) {
+Result<TypesByAddress> ReadDwarfTypes(int file, const std::vector<uint64_t>& addresses,
+                                      const std::vector<std::string>& paths) {
   elf_version(EV_CURRENT);
   const std::unique_ptr<Elf, int (*)(Elf*)> elf(elf_begin(file, ELF_C_READ_MMAP, nullptr), elf_end);
   if (elf == nullptr) return Fail(ErrorCode::kInvalid, elf_errmsg(-1));
@@ -314,7 +398,7 @@ Result<TypesByAddress> ReadDwarfTypes(int file, const std::vector<uint64_t>& add
   const std::unique_ptr<Dwarf, int (*)(Dwarf*)> dwarf(
       dwarf_begin_elf(elf.get(), DWARF_C_READ, nullptr), dwarf_end);
   if (dwarf == nullptr) return Fail(ErrorCode::kInvalid, dwarf_errmsg(-1));
-  Reader reader(dwarf.get(), addresses);
+  Reader reader(dwarf.get(), addresses, paths);
   TypesByAddress types = reader.Read();
   if (types.empty() && reader.is_split())
     return Fail(ErrorCode::kUnsupported,

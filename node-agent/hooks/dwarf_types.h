@@ -14,8 +14,10 @@
 namespace weft::hooks {
 
 // Returns what the file knows of the functions that begin at these addresses (sorted); those that
-// are not in C or C++ are left out. kInvalid: it has no DWARF that can be read.
-Result<TypesByAddress> ReadDwarfTypes(int file, const std::vector<uint64_t>& addresses);
+// are not in C or C++ are left out. `paths`: to members, as FunctionTypes has them. kInvalid: it
+// has no DWARF that can be read.
+Result<TypesByAddress> ReadDwarfTypes(int file, const std::vector<uint64_t>& addresses,
+                                      const std::vector<std::string>& paths = {});
 
 }  // namespace weft::hooks
 

@@ -21,6 +21,7 @@ using api::ValueType;
 
 constexpr size_t kMaxErrorBytes = 200;
 constexpr std::string_view kDone = kTypesDone;
+constexpr std::string_view kArray = "array";
 
 std::unexpected<Error> Invalid() {
   return Fail(ErrorCode::kInvalid, "weft-types' answer is wrong");
@@ -55,11 +56,66 @@ std::string Printable(std::string_view text) {
   return out;
 }
 
+// Has a path numbers only?
+bool HasNumbers(const api::MemberPath& path) {
+  for (const auto& step : path.steps)
+    for (const std::string& member : step)
+      if (!api::ParseCount(member)) return false;
+  return true;
+}
+
+bool AreSteps(const std::string& steps) {
+  std::string why;
+  const auto path = api::ParseMemberPath("a->" + steps, why);
+  return path && HasNumbers(*path);
+}
+
+Status ParseMember(std::string_view part, FunctionTypes& types) {
+  MemberPlace place;
+  const size_t end = part.find_first_of("=?");
+  if (end == std::string_view::npos) return Invalid();
+  const std::string path(part.substr(0, end));
+  const bool is_known = part[end] == '=';
+  part.remove_prefix(end + 1);
+  if (is_known) {
+    place.steps = Take(part, ':');
+    place.type = TypeNamed(part);
+    place.is_array = part == kArray;
+    if (!AreSteps(place.steps) || (!place.type && !place.is_array && part != "-")) return Invalid();
+  } else {
+    place.unknown = part;
+    if (!IsFieldName(part)) return Invalid();
+  }
+  if (!types.members.emplace(path, std::move(place)).second) return Invalid();
+  return {};
+}
+
+// The path as weft-types is asked for it.
+std::string AskedPath(const std::vector<api::FunctionArg>& args, const api::FunctionArg& arg) {
+  std::string_view text = arg.path;
+  if (text.starts_with('&')) text.remove_prefix(1);
+  const std::string_view base = text.substr(0, text.find("->"));
+  size_t number = 0;
+  for (const api::FunctionArg& one : args) {
+    if (!IsPositional(one)) continue;
+    if (one.name == base) return std::to_string(number).append(text.substr(base.size()));
+    ++number;
+  }
+  return std::string(text);
+}
+
+bool HasNames(const api::FunctionArg& arg) {
+  std::string why;
+  const auto path = api::ParseMemberPath(arg.path, why);
+  return path && !HasNumbers(*path);
+}
+
 Status ParseArgument(std::string_view part, FunctionTypes& types) {
   if (part == "...") {
     types.is_variable = true;
     return {};
   }
+  if (part.starts_with('@')) return ParseMember(part.substr(1), types);
   if (part.starts_with('!')) {
     if (!IsFieldName(part.substr(1))) return Invalid();
     types.not_recorded = part.substr(1);
@@ -99,6 +155,15 @@ std::string ToText(const TypesByAddress& types) {
       text.append(" ").append(arg.name).append(":").append(api::NameOf(arg.type));
     if (function.is_variable) text += " ...";
     if (!function.not_recorded.empty()) text.append(" !").append(function.not_recorded);
+    for (const auto& [path, place] : function.members) {
+      text.append(" @").append(path);
+      if (!place.unknown.empty()) {
+        text.append("?").append(place.unknown);
+        continue;
+      }
+      text.append("=").append(place.steps).append(":");
+      text.append(place.type ? api::NameOf(*place.type) : place.is_array ? kArray : "-");
+    }
     text += "\n";
   }
   return text.append(kDone);
@@ -168,6 +233,41 @@ std::string WhyNotFitting(const api::FunctionRule& rule, const FunctionTypes& ty
            " in the Trace, and nothing that is recorded in the debug information: leave it out";
   if (rule.returns && !Fits(*rule.returns, *types.returns))
     return Differs("returns", *rule.returns, *types.returns);
+  return "";
+}
+
+std::vector<std::string> PathsOf(const std::vector<api::FunctionArg>& args) {
+  std::vector<std::string> paths;
+  for (const api::FunctionArg& arg : args)
+    if (HasNames(arg)) paths.push_back(AskedPath(args, arg));
+  return paths;
+}
+
+std::string ResolvePaths(const FunctionTypes& types, api::FunctionRule& rule) {
+  const std::vector<api::FunctionArg> before = rule.args;
+  for (api::FunctionArg& arg : rule.args) {
+    if (!HasNames(arg)) continue;
+    const std::string what = "argument \"" + arg.name + "\"";
+    const auto place = types.members.find(AskedPath(before, arg));
+    if (place == types.members.end())
+      return what + " has the path \"" + arg.path +
+             "\", which begins at nothing that its debug information has";
+    const MemberPlace& found = place->second;
+    if (!found.unknown.empty())
+      return what + " has the path \"" + arg.path +
+             "\", and its debug information has no member \"" + found.unknown + "\" there";
+    const bool is_memory = api::SizeOf(arg.type) == 0;
+    if (found.type && !Fits(arg.type, *found.type) && arg.path[0] != '&')
+      return Differs(what + " (\"" + arg.path + "\")", arg.type, *found.type);
+    if (!found.type && !(found.is_array && is_memory) && arg.path[0] != '&')
+      return what + " (\"" + arg.path + "\") is " + std::string(api::NameOf(arg.type)) +
+             " in the Trace, and " + (found.is_array ? "an array" : "no scalar") +
+             " in the debug information";
+    const bool is_address = arg.path[0] == '&' || (found.is_array && is_memory);
+    const size_t begin = arg.path[0] == '&' ? 1 : 0;
+    const std::string base = arg.path.substr(begin, arg.path.find("->") - begin);
+    arg.path = (is_address ? "&" : "") + base + "->" + found.steps;
+  }
   return "";
 }
 

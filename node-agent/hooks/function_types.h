@@ -5,11 +5,12 @@
 //
 // One line for each function, and "done" at the end:
 //
-//   ADDRESS RETURNS [NAME:TYPE]... [...] [!NAME]
+//   ADDRESS RETURNS [NAME:TYPE]... [...] [!NAME] [@PATH=STEPS:TYPE | @PATH?NAME]...
 //
 // ADDRESS in hexadecimal, RETURNS a type or "-". "...": it has a variable number of arguments.
-// "!NAME": this argument and those behind it are not recorded, because of its type. Where the types
-// cannot be read, the text is "error: " and the reason.
+// "@PATH": where a path leads, with "array" or "-" if its end is no scalar; "?": a member that it
+// names is not there. "!NAME": this argument and those behind it are not recorded, because of its
+// type. Where the types cannot be read, the text is "error: " and the reason.
 #ifndef WEFT_NODE_AGENT_HOOKS_FUNCTION_TYPES_H_
 #define WEFT_NODE_AGENT_HOOKS_FUNCTION_TYPES_H_
 
@@ -25,11 +26,22 @@
 
 namespace weft::hooks {
 
+// Where a path to a member leads (lib/api/function_args.h).
+struct MemberPlace {
+  std::string steps;                   // the path behind its argument, with numbers: "8.4->16"
+  std::optional<api::ValueType> type;  // none: it is no scalar, or not known
+  bool is_array = false;
+  std::string unknown;  // name of the member that there is not; "": there are all
+  bool operator==(const MemberPlace&) const = default;
+};
+
 struct FunctionTypes {
   std::vector<api::FunctionArg> args;     // at most WEFT_HOOK_MAX_VALUES
   std::optional<api::ValueType> returns;  // none: nothing, or what is not recorded
   bool is_variable = false;
   std::string not_recorded;  // name of the first argument that is not; "": all are
+  // By the path, as asked: it begins with the number of the argument, from 0, or with its name.
+  std::map<std::string, MemberPlace> members;
   bool operator==(const FunctionTypes&) const = default;
 };
 
@@ -54,6 +66,13 @@ std::string FieldNameLike(std::string_view name, const std::vector<api::Function
 // Returns why what a Trace says is not what the debug information says; "": it fits. Names may
 // differ, and so may the sign of an integer. An address is an integer of its size.
 std::string WhyNotFitting(const api::FunctionRule& rule, const FunctionTypes& types);
+
+// Returns the paths that weft-types is asked for.
+std::vector<std::string> PathsOf(const std::vector<api::FunctionArg>& args);
+
+// Puts numbers into the paths of a rule. Returns why one cannot be followed, or its type differs
+// from the rule's; "": all can.
+std::string ResolvePaths(const FunctionTypes& types, api::FunctionRule& rule);
 
 // The argument registers of integers, as words: for functions of which nothing is known.
 std::vector<api::FunctionArg> RawRegisters();

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <thread>
 
 #include "lib/api/function_args.h"
@@ -276,6 +277,8 @@ class Planner {
     if (known == file.types.end()) return add(RawRegisters(), TypeSource::kRegisters);
     if (std::string why = WhyNotFitting(rule, known->second); !why.empty()) return why;
     if (!rule.returns) rule.returns = known->second.returns;
+    // Before the arguments that it has are added: they are counted, or have their own names.
+    if (std::string why = ResolvePaths(known->second, rule); !why.empty()) return why;
     return add(known->second.args, TypeSource::kDebugInformation);
   }
 
@@ -351,7 +354,12 @@ Result<FunctionFile> FunctionCache::Read(const ProcessMemory& memory, const Load
   FunctionFile read = std::move(*all);
   read.name = object.name;
   if (const std::vector<uint64_t> addresses = AddressesToType(read); !addresses.empty()) {
-    auto types = types_.Find(file.get(), root, object.path, addresses);
+    std::set<std::string> paths;
+    for (const size_t rule : chosen) {
+      std::vector<std::string> of = PathsOf(rules[rule].rule.args);
+      paths.insert(std::make_move_iterator(of.begin()), std::make_move_iterator(of.end()));
+    }
+    auto types = types_.Find(file.get(), root, object.path, addresses, paths);
     if (types)
       read.types = std::move(*types);
     else if (types.error().code != ErrorCode::kNotFound)

@@ -56,7 +56,9 @@ inline constexpr size_t kMaxTypesBytes = size_t{16} << 20;  // of its answer
 inline constexpr int kMaxTypeDepth = 64;                    // typedefs of typedefs, namespaces
 inline constexpr size_t kMaxFieldNameBytes = 128;
 inline constexpr size_t kMaxNoteBytes = size_t{64} << 10;  // a build-id has 20 bytes
-inline constexpr size_t kMaxTypedFiles = 64;               // that are remembered
+// Paths to members that weft-types is asked for in one file; others are not resolved.
+inline constexpr size_t kMaxPaths = 256;
+inline constexpr size_t kMaxTypedFiles = 64;  // that are remembered
 // Processes of one pod that are taken one after the other when they call at their start.
 inline constexpr size_t kCallsAtOnce = 16;
 // Lines for people about functions that are not recorded.

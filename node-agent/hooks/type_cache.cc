@@ -125,8 +125,8 @@ class Child {
   pid_t pid_;
 };
 
-Result<pid_t> Spawn(const std::string& program, const char* argument, int memory, int answer,
-                    int file) {
+Result<pid_t> Spawn(const std::string& program, const std::vector<std::string>& arguments,
+                    int memory, int answer, int file) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
@@ -141,10 +141,12 @@ Result<pid_t> Spawn(const std::string& program, const char* argument, int memory
   posix_spawn_file_actions_adddup2(&actions, answer, 1);
   posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, file, 3);
-  char* const arguments[] = {const_cast<char*>("weft-types"), const_cast<char*>(argument), nullptr};
+  std::vector<char*> list{const_cast<char*>("weft-types")};
+  for (const std::string& argument : arguments) list.push_back(const_cast<char*>(argument.c_str()));
+  list.push_back(nullptr);
   char* const environment[] = {nullptr};
   pid_t pid = 0;
-  const int e = posix_spawn(&pid, program.c_str(), &actions, &attributes, arguments, environment);
+  const int e = posix_spawn(&pid, program.c_str(), &actions, &attributes, list.data(), environment);
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   if (e == 0) return pid;
@@ -179,13 +181,14 @@ Result<std::string> ReadAnswer(int from) {
 }
 
 // Runs weft-types and returns its answer. `argument`: nullptr: none. `memory`: its descriptor 0.
-Result<std::string> Run(const std::string& program, const char* argument, int memory, int file) {
+Result<std::string> Run(const std::string& program, const std::vector<std::string>& arguments,
+                        int memory, int file) {
   const UniqueFd safe = CopyFd(file);  // not one of the numbers that others get below
   int ends[2];
   if (!safe || pipe2(ends, O_CLOEXEC) != 0) return FailErrno("weft-types");
   const UniqueFd from(ends[0]);
   UniqueFd to(ends[1]);
-  WEFT_ASSIGN(const pid_t pid, Spawn(program, argument, memory, to.get(), safe.get()));
+  WEFT_ASSIGN(const pid_t pid, Spawn(program, arguments, memory, to.get(), safe.get()));
   const Child child(pid);
   to.reset();
   return ReadAnswer(from.get());
@@ -194,7 +197,7 @@ Result<std::string> Run(const std::string& program, const char* argument, int me
 Result<UniqueFd> Unpack(const std::string& program, int object) {
   UniqueFd to(memfd_create("weft-types", MFD_CLOEXEC));
   if (!to) return FailErrno("weft-types");
-  WEFT_ASSIGN(const std::string answer, Run(program, kUnpack, to.get(), object));
+  WEFT_ASSIGN(const std::string answer, Run(program, {kUnpack}, to.get(), object));
   if (answer != kTypesDone) return Fail(ErrorCode::kInvalid, "its packed symbols cannot be read");
   return to;
 }
@@ -226,12 +229,15 @@ std::vector<UniqueFd> OpenMoreSymbols(const std::string& program, int object,
 }
 
 Result<TypesByAddress> RunTypes(const std::string& program, int file,
-                                const std::vector<uint64_t>& addresses) {
+                                const std::vector<uint64_t>& addresses,
+                                const std::set<std::string>& paths) {
   const UniqueFd list(memfd_create("weft-types", MFD_CLOEXEC));
   const size_t bytes = addresses.size() * sizeof(uint64_t);
   if (!list || write(list.get(), addresses.data(), bytes) != static_cast<ssize_t>(bytes))
     return FailErrno("weft-types");
-  WEFT_ASSIGN(const std::string text, Run(program, nullptr, list.get(), file));
+  std::vector<std::string> arguments(paths.begin(), paths.end());
+  if (arguments.size() > kMaxPaths) arguments.resize(kMaxPaths);
+  WEFT_ASSIGN(const std::string text, Run(program, arguments, list.get(), file));
   return ParseTypes(text);
 }
 
@@ -243,12 +249,13 @@ std::string TypesProgram() {
 }
 
 Result<TypesByAddress> TypeCache::Find(int object, const std::string& root, const std::string& path,
-                                       const std::vector<uint64_t>& addresses) {
+                                       const std::vector<uint64_t>& addresses,
+                                       const std::set<std::string>& paths) {
   WEFT_ASSIGN(const UniqueFd file, OpenDebugFile(object, root, path));
   struct stat st{};
   if (fstat(file.get(), &st) != 0) return FailErrno(path);
   const Key key(st.st_dev, st.st_ino, static_cast<uint64_t>(st.st_size),
-                st.st_mtim.tv_sec * 1'000'000'000 + st.st_mtim.tv_nsec);
+                st.st_mtim.tv_sec * 1'000'000'000 + st.st_mtim.tv_nsec, paths);
   if (entries_.size() >= kMaxTypedFiles && !entries_.contains(key)) entries_.clear();
   Entry& entry = entries_[key];
   std::vector<uint64_t> missing;
@@ -256,7 +263,7 @@ Result<TypesByAddress> TypeCache::Find(int object, const std::string& root, cons
                        [&](uint64_t address) { return !entry.asked.contains(address); });
   if (!missing.empty()) {
     entry.asked.insert(missing.begin(), missing.end());
-    auto read = RunTypes(TypesProgram(), file.get(), missing);
+    auto read = RunTypes(TypesProgram(), file.get(), missing, paths);
     entry.status = read ? Status() : std::unexpected(read.error());
     if (read) entry.types.merge(*read);
   }

@@ -28,10 +28,11 @@ Result<UniqueFd> OpenDebugFile(int object, const std::string& root, const std::s
 std::vector<UniqueFd> OpenMoreSymbols(const std::string& program, int object,
                                       const std::string& root, const std::string& path);
 
-// Lets weft-types read a file. `addresses`: sorted. kTimeout, kLimit, kInvalid: it could not; the
-// message says why.
+// Lets weft-types read a file. `addresses`: sorted. `paths`: to members, of PathsOf. kTimeout,
+// kLimit, kInvalid: it could not; the message says why.
 Result<TypesByAddress> RunTypes(const std::string& program, int file,
-                                const std::vector<uint64_t>& addresses);
+                                const std::vector<uint64_t>& addresses,
+                                const std::set<std::string>& paths = {});
 
 // Returns where weft-types lies: beside this program.
 std::string TypesProgram();
@@ -41,7 +42,8 @@ class TypeCache {
   // Returns what is known of the functions at these addresses (sorted) of an object. A kNotFound
   // says that it has no debug information, any other error that it could not be read.
   Result<TypesByAddress> Find(int object, const std::string& root, const std::string& path,
-                              const std::vector<uint64_t>& addresses);
+                              const std::vector<uint64_t>& addresses,
+                              const std::set<std::string>& paths);
 
  private:
   struct Entry {
@@ -51,7 +53,8 @@ class TypeCache {
   };
 
   // What the kernel says of the file with the debug information: a tenant chooses build-ids.
-  using Key = std::tuple<uint64_t, uint64_t, uint64_t, int64_t>;  // device, inode, size, time
+  // Device, inode, size, time; and the paths that were asked for.
+  using Key = std::tuple<uint64_t, uint64_t, uint64_t, int64_t, std::set<std::string>>;
   std::map<Key, Entry> entries_;
 };
 

@@ -7,7 +7,8 @@
 //   1   where the answer goes: types (function_types.h), or "done"
 //   3   the file
 //
-// and nothing else. If it ever came under a tenant's control, it could use these three and time.
+// and, as its arguments, the paths to members that are asked for; nothing else. If it ever came
+// under a tenant's control, it could use these three and time.
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -34,7 +35,7 @@ weft::Status Limit(int resource, uint64_t limit) {
   return {};
 }
 
-weft::Result<std::string> Types() {
+weft::Result<std::string> Types(const std::vector<std::string>& paths) {
   struct stat st{};
   if (fstat(kMemory, &st) != 0) return weft::FailErrno("addresses");
   std::vector<uint64_t> addresses(static_cast<size_t>(st.st_size) / sizeof(uint64_t));
@@ -42,7 +43,7 @@ weft::Result<std::string> Types() {
   if (pread(kMemory, addresses.data(), static_cast<size_t>(bytes), 0) != bytes)
     return weft::FailErrno("addresses");
   WEFT_ASSIGN(const weft::hooks::TypesByAddress types,
-              weft::hooks::ReadDwarfTypes(kFile, addresses));
+              weft::hooks::ReadDwarfTypes(kFile, addresses, paths));
   return weft::hooks::ToText(types);
 }
 
@@ -51,7 +52,7 @@ weft::Result<std::string> Symbols() {
   return weft::hooks::kTypesDone;
 }
 
-weft::Result<std::string> Answer(bool unpacks) {
+weft::Result<std::string> Answer(const std::vector<std::string>& arguments) {
 #ifndef WEFT_SANITIZED  // its shadow memory is larger
   // RLIMIT_DATA also counts what a compressed section becomes.
   WEFT_TRY(Limit(RLIMIT_DATA, weft::hooks::kTypesMemoryBytes));
@@ -63,13 +64,14 @@ weft::Result<std::string> Answer(bool unpacks) {
   // libdw asks for the file's path, and looks beside it for files that a file names.
   constexpr int kInVain[] = {SYS_readlink, SYS_open, SYS_openat};
   WEFT_TRY(weft::EnterSandbox(kInVain));
-  return unpacks ? Symbols() : Types();
+  const bool unpacks = arguments.size() == 1 && arguments[0] == weft::hooks::kUnpack;
+  return unpacks ? Symbols() : Types(arguments);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto answer = Answer(argc == 2 && std::strcmp(argv[1], weft::hooks::kUnpack) == 0);
+  const auto answer = Answer({argv + 1, argv + argc});
   const std::string text = answer ? *answer : weft::hooks::kTypesError + answer.error().message;
   for (size_t at = 0; at < text.size();) {
     const ssize_t written = write(kAnswer, text.data() + at, text.size() - at);

@@ -22,11 +22,12 @@ using api::FunctionArg;
 using api::ValueType;
 
 // What weft-types, the program, reports, by name of the function.
-std::map<std::string, FunctionTypes> TypesIn(const char* path) {
+std::map<std::string, FunctionTypes> TypesIn(const char* path,
+                                             const std::set<std::string>& paths = {}) {
   const UniqueFd file(open(path, O_RDONLY | O_CLOEXEC));
   const auto functions = ReadFunctions(file.get(), {{"t", {.name = "typed*"}}}, {0});
   EXPECT_TRUE(functions) << functions.error().message;
-  const auto types = RunTypes(WEFT_TYPES_PROGRAM, file.get(), AddressesToType(*functions));
+  const auto types = RunTypes(WEFT_TYPES_PROGRAM, file.get(), AddressesToType(*functions), paths);
   EXPECT_TRUE(types) << types.error().message;
   std::map<std::string, FunctionTypes> named;
   for (const Function& function : functions->functions)
@@ -106,6 +107,53 @@ TEST(MoreSymbols, AreThoseOfTheDebugFileAndThosePacked) {
         << library;
 }
 
+TEST(Types, TellWherePathsToMembersLead) {
+  const FunctionTypes types =
+      TypesIn(WEFT_TYPED_LIBRARY,
+              {"1->header.size", "request->next->label", "request->ratio", "request->8.kind",
+               "request->next->next->id", "request->header.sise", "more->x", "other->id"})
+          .at("typed_member");
+  const std::map<std::string, MemberPlace> expected{
+      {"1->header.size", {.steps = "12", .type = ValueType::kInt32}},
+      {"request->next->label", {.steps = "32->16", .is_array = true}},
+      {"request->ratio", {.steps = "24", .type = ValueType::kDouble}},
+      {"request->8.kind", {.unknown = "kind"}},
+      {"request->next->next->id", {.steps = "32->32->0", .type = ValueType::kUint64}},
+      {"request->header.sise", {.steps = "", .unknown = "sise"}},
+      {"more->x", {.unknown = "x"}}};
+  EXPECT_EQ(types.members, expected);
+}
+
+TEST(Paths, AreResolvedToNumbers) {
+  const FunctionTypes types{
+      .members = {{"0->header.size", {.steps = "12", .type = ValueType::kInt32}},
+                  {"q->label", {.steps = "16", .is_array = true}},
+                  {"q->bad", {.unknown = "bad"}}}};
+  const auto resolve = [&](api::FunctionRule rule) {
+    std::string why = ResolvePaths(types, rule);
+    return why.empty() ? rule.args.back().path : why;
+  };
+  const FunctionArg p{.name = "p", .type = ValueType::kPointer};
+  EXPECT_EQ(
+      resolve({.args = {p, {.name = "s", .type = ValueType::kUint32, .path = "p->header.size"}}}),
+      "p->12");
+  EXPECT_EQ(resolve({.args = {{.name = "s", .type = ValueType::kString, .path = "q->label"}}}),
+            "&q->16");
+  EXPECT_EQ(resolve({.args = {p, {.name = "s", .type = ValueType::kInt8, .path = "p->4"}}}),
+            "p->4");
+  EXPECT_EQ(
+      resolve({.args = {p, {.name = "s", .type = ValueType::kInt64, .path = "p->header.size"}}}),
+      "argument \"s\" (\"p->header.size\") is int64 in the Trace, and int32 in the debug "
+      "information: give that type");
+  EXPECT_EQ(
+      resolve({.args = {{.name = "s", .type = ValueType::kInt8, .path = "q->bad"}}}),
+      "argument \"s\" has the path \"q->bad\", and its debug information has no member \"bad\" "
+      "there");
+  EXPECT_NE(
+      resolve({.args = {{.name = "s", .type = ValueType::kInt8, .path = "r->a"}}}).find("begins"),
+      std::string::npos);
+}
+
 // With -g1 there are functions, but without parameters.
 TEST(Types, AreNotInventedWhereThereAreNone) { EXPECT_TRUE(TypesIn(WEFT_BARE_LIBRARY).empty()); }
 
@@ -123,19 +171,26 @@ TEST(Types, OfAFileThatIsNoneAreAnErrorWithItsReason) {
 TEST(TypesText, IsReadAsItWasWritten) {
   const TypesByAddress types{
       {0x10, {.args = {{"a", ValueType::kInt8}}, .returns = ValueType::kDouble}},
-      {0x20, {.is_variable = true, .not_recorded = "p"}}};
+      {0x20,
+       {.is_variable = true,
+        .not_recorded = "p",
+        .members = {{"0->a", {.steps = "8.4->0", .type = ValueType::kInt8}},
+                    {"q->b", {.steps = "1", .is_array = true}},
+                    {"r->c", {.unknown = "c"}}}}}};
   const std::string text = ToText(types);
-  EXPECT_EQ(text, "10 double a:int8\n20 - ... !p\ndone\n");
+  EXPECT_EQ(text, "10 double a:int8\n20 - ... !p @0->a=8.4->0:int8 @q->b=1:array @r->c?c\ndone\n");
   const auto again = ParseTypes(text);
   ASSERT_TRUE(again);
   EXPECT_EQ(*again, types);
 }
 
 TEST(TypesText, ThatIsDamagedIsRefused) {
-  for (const char* text : {"", "10 double", "done", "x int8\ndone\n", "10 none\ndone\n",
-                           "10\ndone\n", "10 int8 a\ndone\n", "10 int8 a:string\ndone\n",
-                           "10 int8 a b:int8\ndone\n", "10 int8 a:int8 a:int8\ndone\n",
-                           "10 int8 1a:int8\ndone\n", "10 -\n10 -\ndone\n", "10 int8 !\ndone\n"})
+  for (const char* text :
+       {"", "10 double", "done", "x int8\ndone\n", "10 none\ndone\n", "10\ndone\n",
+        "10 int8 a\ndone\n", "10 int8 a:string\ndone\n", "10 int8 a b:int8\ndone\n",
+        "10 int8 a:int8 a:int8\ndone\n", "10 int8 1a:int8\ndone\n", "10 - @a\ndone\n",
+        "10 - @a=b:int8\ndone\n", "10 - @a=1:none\ndone\n", "10 - @a?\ndone\n",
+        "10 - @a=1:- @a=1:-\ndone\n", "10 -\n10 -\ndone\n", "10 int8 !\ndone\n"})
     EXPECT_FALSE(ParseTypes(text)) << text;
   const auto error = ParseTypes("error: no \x1b[0m such\n");
   ASSERT_FALSE(error);

@@ -9,6 +9,7 @@ import unittest
 from tests.local.weft_local import BUILD, PATIENCE, LocalTest
 
 PROGRAM = BUILD / "tests" / "local" / "local_functions_values"
+TYPED = BUILD / "tests" / "local" / "local_functions_values_typed"
 
 
 @unittest.skipUnless(platform.machine() == "x86_64", "functions are hooked on x86-64 only")
@@ -19,12 +20,12 @@ class ValuesTest(LocalTest):
                         f"    functions: {functions}\n")
         return "-f", path
 
-    def payloads(self, functions, calls=2):
+    def payloads(self, functions, calls=2, program=PROGRAM, output="trace"):
         """Returns the payloads of all events, by their names without "function:"."""
-        out, _ = self.record(*self.trace(functions), program=[PROGRAM, calls])
+        out, _ = self.record(*self.trace(functions), program=[program, calls], output=output)
         self.assertEqual(out, f"called {calls}\n")
         events = {}
-        for event in self.view():
+        for event in self.view(output):
             events.setdefault(event["event"].removeprefix("function:"), []).append(event["payload"])
         return events
 
@@ -85,6 +86,25 @@ class ValuesTest(LocalTest):
                                      "next": "(fault)", "start": list(b"inn"), "faults": 1 << 6})
             self.assertEqual(none, {"id": 0, "size": 0, "name": "(fault)", "label": "(fault)", "ratio": 0,
                                     "next": "(fault)", "start": [], "faults": 0b11111110})
+
+    def test_members_by_name(self):
+        """Their places are those of the debug information; and the arguments, if the Trace has none."""
+        args = ('{name: size, type: int16, path: "REQUEST->header.size"}, {name: label, type: string, path: '
+                '"REQUEST->label"}, {name: inner, type: string, path: "REQUEST->next->name"}')
+        for given, base in (("{name: r, type: pointer}, ", "r"), ("", "request")):
+            events = self.payloads(f"[{{name: handle, record: [entry], args: [{given}"
+                                   f"{args.replace('REQUEST', base)}]}}]", program=TYPED, output=base)["handle_entry"]
+            for event in events:
+                self.assertIn(base, event)
+            self.assertEqual([(e["size"], e["label"], e["inner"], e["faults"]) for e in events],
+                             [(300, "outside", "inner", 0), (-4, "in", "(fault)", 8), (0, "(fault)", "(fault)", 14)] * 2)
+
+    def test_wrong_members_are_refused_with_what_there_is(self):
+        for member, kind, said in (("header.sise", "int16", 'has no member "sise" there'),
+                                   ("header.size", "int64", "is int64 in the Trace, and int16 in the debug")):
+            rule = f'[{{name: handle, args: [{{name: size, type: {kind}, path: "request->{member}"}}]}}]'
+            _, err = self.record(*self.trace(rule), program=[TYPED, 1], output=kind)
+            self.assertIn(said, err)
 
     def test_filter_reads_members(self):
         events = self.payloads('[{name: handle, record: [entry, exit], filter: "size > 0 && faults == 0", args: '
