@@ -5,6 +5,7 @@
 #include <elf.h>
 #include <fcntl.h>
 #include <linux/kcmp.h>
+#include <linux/seccomp.h>
 #include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -102,6 +103,8 @@ Result<Target> CheckTarget(int32_t pid) {
   if (status.tracer != 0)
     return Fail(ErrorCode::kPermission, "process " + std::to_string(status.tracer) +
                                             " traces it (a debugger, strace): end that first");
+  if (status.seccomp == SECCOMP_MODE_STRICT)
+    return Refuse("it may only read and write (seccomp's strict mode), so it could not record");
   if (status.has_shadow_stack) return Refuse("it has a shadow stack, which weft cannot serve");
   if (syscall(SYS_kcmp, pid, status.parent, KCMP_VM, 0UL, 0UL) == 0)
     return Refuse(

@@ -6,6 +6,7 @@ the program as it was. Needs root: the kernel lets only root open another proces
 import collections
 import ctypes
 import os
+import pathlib
 import platform
 import random
 import shutil
@@ -15,7 +16,7 @@ import time
 import unittest
 
 from tests.local.found_test import EVENTS, FoundTest
-from tests.local.weft_local import BUILD, PATIENCE, WEFT
+from tests.local.weft_local import BUILD, PATIENCE, WEFT, children_of
 
 PROGRAM = BUILD / "tests" / "local" / "local_attached"
 LOAD = BUILD / "tests" / "local" / "local_attach_load"
@@ -37,6 +38,8 @@ spec:
         record: [entry]
 """
 PTRACE_SEIZE = 0x4206
+# musl-gcc does not look there.
+KERNEL_HEADERS = ("-idirafter", "/usr/include", "-idirafter", f"/usr/include/{platform.machine()}-linux-gnu")
 
 
 @unittest.skipUnless(platform.machine() == "x86_64", "libraries are loaded on x86-64 only")
@@ -52,6 +55,9 @@ class AttachTest(FoundTest):
         self.wait_for(lambda: (self.folder / "ready").exists() or process.poll() is not None)
         self.assertIsNone(process.poll())
         return process
+
+    def pid_of(self, process):
+        return process.pid
 
     def attach(self, *processes, options=("-e", "emitter:*"), output="trace"):
         command = [str(WEFT), "record", *map(str, options), "-o", str(self.folder / output),
@@ -90,10 +96,9 @@ class AttachTest(FoundTest):
         return ("-f", path, *more)
 
 
-class Functions(AttachTest):
-    def check(self, *kinds, calls=CALLS):
+    def check_functions(self, *kinds, calls=CALLS):
         program = self.run_program(*kinds)
-        weft = self.attach(program, options=self.functions())
+        weft = self.attach(self.pid_of(program), options=self.functions())
         self.wait_until_recording(weft)
         self.call()
         self.stop(weft)
@@ -101,33 +106,35 @@ class Functions(AttachTest):
         self.assertEqual(events, list(range(calls)))
         self.end_program(program)
 
+
+class Functions(AttachTest):
     def test_of_a_thread_that_computes(self):
-        self.check("busy")
+        self.check_functions("busy")
 
     def test_of_a_thread_in_epoll_wait(self):
-        self.check("epoll")
+        self.check_functions("epoll")
 
     def test_of_a_thread_that_sleeps(self):
-        self.check("sleep")
+        self.check_functions("sleep")
 
     def test_of_a_thread_that_reads(self):
-        self.check("read")
+        self.check_functions("read")
 
     def test_of_a_thread_that_waits_for_a_signal(self):
-        self.check("sigwait")
+        self.check_functions("sigwait")
 
     def test_of_a_thread_in_sigsuspend(self):
-        self.check("suspend")
+        self.check_functions("suspend")
 
     def test_beside_a_timer(self):
-        self.check("timer", "busy")
+        self.check_functions("timer", "busy")
 
     def test_with_threads(self):
-        self.check("timer", "threads", "busy")
+        self.check_functions("timer", "threads", "busy")
 
     def test_under_a_filter_that_kills(self):
         # The library tries it before it makes a ring set, and then records nothing.
-        self.check("filter", "busy", calls=0)
+        self.check_functions("filter", "busy", calls=0)
 
     def test_of_a_program_that_is_stopped(self):
         program = self.run_program("stopped", "busy")
@@ -138,6 +145,52 @@ class Functions(AttachTest):
         self.stop(weft)
         self.assertEqual(len(self.view()), CALLS)
         self.end_program(program)
+
+
+class Linked(AttachTest):
+    """Programs that are linked otherwise, or run elsewhere."""
+
+    def build(self, compiler, *options):
+        if shutil.which(compiler) is None:
+            self.skipTest(f"there is no {compiler}")
+        program = self.folder / "local_attached_other"
+        source = pathlib.Path(__file__).with_name("attached.c")
+        command = [compiler, "-std=gnu11", "-O1", *options, source, "-o", program, "-pthread"]
+        built = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
+        self.assertEqual(built.returncode, 0, built.stderr)
+        return program
+
+    def check_linked(self, compiler, *options):
+        program = self.build(compiler, *options)
+        run = self.run_program
+        self.run_program = lambda *words: run(*words, program=program)
+        self.check_functions("threads", "busy")
+
+    def test_static(self):
+        self.check_linked("cc", "-static")
+
+    def test_static_and_position_independent(self):
+        self.check_linked("cc", "-static-pie")
+
+    def test_musl(self):
+        self.check_linked("musl-gcc", *KERNEL_HEADERS)
+
+    def test_musl_static(self):
+        self.check_linked("musl-gcc", "-static", *KERNEL_HEADERS)
+
+    def test_in_other_namespaces(self):
+        def run(*words):
+            command = ["unshare", "--mount", "--pid", "--net", "--uts", "--ipc", "--fork", "--kill-child", PROGRAM,
+                       self.folder, CALLS, *words]
+            outer = subprocess.Popen([str(word) for word in command], env=self.environment, stderr=subprocess.PIPE,
+                                     text=True)
+            self.running.append(outer)
+            self.wait_for(lambda: (self.folder / "ready").exists() or outer.poll() is not None)
+            self.assertIsNone(outer.poll())
+            return outer
+        self.run_program = run
+        self.pid_of = lambda outer: children_of(outer.pid)[0]
+        self.check_functions("threads", "busy")
 
 
 class Tracepoints(AttachTest):

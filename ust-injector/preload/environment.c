@@ -34,3 +34,16 @@ unsigned long weft_auxiliary(unsigned long type) {
   if (getauxval != NULL) return getauxval(type);
   return 0;
 }
+
+// A static program that is position-independent has no PT_PHDR. There the headers follow the file's
+// own header, at the begin of the segment that has the file's first byte.
+uintptr_t weft_program_bias(const Elf64_Phdr* headers, unsigned long count) {
+  const uintptr_t begin = (uintptr_t)headers - sizeof(Elf64_Ehdr);
+  uintptr_t bias = 0;
+  for (unsigned long i = 0; i < count; ++i) {
+    const Elf64_Phdr* h = &headers[i];
+    if (h->p_type == PT_PHDR) return (uintptr_t)headers - h->p_vaddr;
+    if (h->p_type == PT_LOAD && h->p_offset == 0 && begin % 4096 == 0) bias = begin - h->p_vaddr;
+  }
+  return bias;
+}

@@ -61,13 +61,12 @@ static long map_area(uint64_t where, uint64_t bytes) {
 static uint64_t program_begin(void) {
   const Elf64_Phdr* headers = (const Elf64_Phdr*)weft_auxiliary(AT_PHDR);
   const unsigned long count = weft_auxiliary(AT_PHNUM);
-  uint64_t lowest = ~0ull, bias = 0;
+  uint64_t lowest = ~0ull;
   if (headers == NULL || weft_auxiliary(AT_PHENT) != sizeof(Elf64_Phdr)) return 0;
   for (unsigned long i = 0; i < count; ++i) {
-    if (headers[i].p_type == PT_PHDR) bias = (uint64_t)headers - headers[i].p_vaddr;
     if (headers[i].p_type == PT_LOAD && headers[i].p_vaddr < lowest) lowest = headers[i].p_vaddr;
   }
-  return lowest == ~0ull ? 0 : (bias + lowest) & ~4095ull;
+  return lowest == ~0ull ? 0 : (weft_program_bias(headers, count) + lowest) & ~4095ull;
 }
 
 // Makes the program's area. False: there is no room for one of this size.

@@ -18,13 +18,8 @@ struct program {
 static bool find_program(struct program* p) {
   p->headers = (const Elf64_Phdr*)weft_auxiliary(AT_PHDR);
   p->count = weft_auxiliary(AT_PHNUM);
-  p->bias = 0;
   if (p->headers == NULL || weft_auxiliary(AT_PHENT) != sizeof(Elf64_Phdr)) return false;
-  for (unsigned long i = 0; i < p->count; ++i) {
-    if (p->headers[i].p_type == PT_PHDR) {
-      p->bias = (uintptr_t)p->headers - p->headers[i].p_vaddr;
-    }
-  }
+  p->bias = weft_program_bias(p->headers, p->count);
   return true;
 }
 
