@@ -80,6 +80,19 @@ spec:
             self.refuse(INPUT, "spec.user.functions", "main" if "$app" not in context else "", *said,
                         options=self.yaml(rules))
 
+    def test_sets_of_functions_that_do_not_fit(self):
+        for rule, said in (("set: maloc", ('"maloc"', 'did you mean "malloc"?')),
+                           ("set: io, name: main", ("exactly one of name, set",)),
+                           ("set: io, returns: int32", ("without args and returns",)),
+                           ('set: dl, filter: "size > 3"', ("set dl", "no function of the set has"))):
+            rules = f"""apiVersion: weft.dev/v1alpha1
+kind: Trace
+metadata: {{name: t}}
+spec: {{user: {{functions: [{{{rule}}}]}}}}
+"""
+            self.refuse(INPUT, "spec.user.functions", *said, options=self.yaml(rules))
+        self.refuse(INPUT, "--function-set", 'did you mean "malloc"?', options=("--function-set", "maloc"))
+
     def test_missing_field_may_be_allowed(self):
         _, err = self.record("-e", "emitter:*", "--filter", "nmber > 5", "--allow-missing",
                              program=self.emitter("--events", 4))
