@@ -18,6 +18,7 @@
 #include <thread>
 #include <utility>
 
+#include "node-agent/attach/filter_check.h"
 #include "node-agent/attach/limits.h"
 #include "node-agent/hooks/stopped_process.h"
 
@@ -79,6 +80,7 @@ Result<HijackedThread> HijackedThread::Take(const hooks::ProcessMemory& memory, 
   HijackedThread thread(memory, tid);
   WEFT_TRY(thread.Seize(is_filtered));
   WEFT_TRY(thread.WaitUntilStopped());
+  if (is_filtered) WEFT_TRY(CheckFilters(tid));
   WEFT_TRY(thread.ReadState());
   thread.LeaveRseq();
   WEFT_TRY(thread.SetUp(gates));

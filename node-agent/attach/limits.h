@@ -27,6 +27,8 @@ inline constexpr std::chrono::milliseconds kStopPatience{500};
 inline constexpr std::chrono::milliseconds kCallPatience{20'000};
 // Stops of a thread that runs a constructor: two for each system call.
 inline constexpr int kMaxStops = 10'000;
+// Seccomp filters of one process that are tried.
+inline constexpr size_t kMaxFilters = 64;
 // Objects of one process with tracepoints.
 inline constexpr size_t kMaxObjects = 256;
 

@@ -298,6 +298,11 @@ class Refusals(AttachTest):
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         self.refused(process, "has ended")
 
+    def test_process_whose_filter_kills_for_calls_that_need_no_trial(self):
+        program = self.run_program("strict", "busy")
+        self.refused(program, "its seccomp filter kills")
+        self.end_program(program)
+
     def test_process_under_a_debugger(self):
         program = self.run_program("busy")
         libc = ctypes.CDLL(None, use_errno=True)

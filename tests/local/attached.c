@@ -14,6 +14,7 @@
  *     timer     a timer's signal interrupts it, whatever it does
  *     threads   three other threads do the kinds epoll, sleep and busy
  *     filter    it installs a seccomp filter that kills for memfd_create
+ *     strict    it installs one that kills for munmap
  *     stopped   it stops itself by SIGSTOP after `ready`
  *
  * It makes FOLDER/ready when it has begun. As soon as FOLDER/go is there it calls traced_call CALLS
@@ -171,10 +172,10 @@ static void start_thread(void* (*fn)(void*), void (*step)(void)) {
   if (pthread_create(&thread, NULL, fn, (void*)(uintptr_t)step) != 0) fail("pthread_create");
 }
 
-static void install_filter(void) {
+static void install_filter(uint32_t kills) {
   struct sock_filter code[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
-      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kills, 0, 1),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS),
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
@@ -225,7 +226,9 @@ int main(int argc, char** argv) {
     } else if (strcmp(argv[i], "timer") == 0) {
       start_timer(SA_RESTART);
     } else if (strcmp(argv[i], "filter") == 0) {
-      install_filter();
+      install_filter(SYS_memfd_create);
+    } else if (strcmp(argv[i], "strict") == 0) {
+      install_filter(SYS_munmap);
     } else if (strcmp(argv[i], "stopped") == 0) {
       stops = 1;
     } else {

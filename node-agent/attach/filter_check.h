@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// Would a seccomp filter of a process kill it for a call that libweft.so makes without a trial of
+// its own? A child of this process takes each filter over and makes these calls.
+#ifndef WEFT_NODE_AGENT_ATTACH_FILTER_CHECK_H_
+#define WEFT_NODE_AGENT_ATTACH_FILTER_CHECK_H_
+
+#include <cstdint>
+
+#include "lib/base/result.h"
+
+namespace weft::attach {
+
+// `tid`: a thread that this one traces, and that is stopped. kUnsupported: a filter kills, or it
+// cannot be read.
+Status CheckFilters(int32_t tid);
+
+}  // namespace weft::attach
+
+#endif  // WEFT_NODE_AGENT_ATTACH_FILTER_CHECK_H_
