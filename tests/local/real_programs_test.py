@@ -366,7 +366,7 @@ class CommandsTest(RealProgramsTest):
         self.check(("bash",), "/bin/bash", "-c", "f() { local x=$1; echo $((x * x)) | (read -r y; echo \"$y\"); }; "
                    "trap 'echo trap' USR1; for i in {1..200}; do f $i; kill -USR1 $$; done; ls /usr/lib", at_least=1500)
 
-    @unittest.skipUnless(LONG and not missing("gdb"), "only in the long form, with gdb")
+    @unittest.skipUnless(LONG, "only in the long form")
     def test_gdb(self):
         self.check(("libstdc++.so*", "libpython3*"), "gdb", "-nx", "-batch", "-ex", "disassemble main", "-ex",
                    "python import json; print(json.dumps([n / 7 for n in range(20000)]))",
