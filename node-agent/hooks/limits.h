@@ -29,9 +29,10 @@ inline constexpr size_t kMaxSymbolBytes = 4096;  // of a name; longer ones match
 inline constexpr size_t kMaxMapsBytes = size_t{16} << 20;
 inline constexpr uint64_t kMaxGapBytes = 2 << 20;  // between two segments of one object
 inline constexpr size_t kMaxHooksOfTable = 65536;  // a table that says more is taken for damaged
-// How long the threads of one process may take to stop, and how often a stop is tried again where a
-// thread is just inside the bytes that are replaced.
+// How long a thread may take to stop, and if it only waits for a processor; how often a stop is
+// tried again where a thread is just inside the bytes that are replaced.
 inline constexpr std::chrono::milliseconds kStopPatience{200};
+inline constexpr std::chrono::seconds kBusyPatience{5};
 inline constexpr std::chrono::milliseconds kStopPause{2};
 inline constexpr int kStopTries = 50;
 // Bytes of a thread's stack that are searched for the place that a signal interrupted.

@@ -123,7 +123,7 @@ Status StoppedProcess::StopNew() {
 }
 
 Status StoppedProcess::Wait(int32_t tid) {
-  const auto end = Clock::now() + kStopPatience;
+  const auto begin = Clock::now();
   for (;;) {
     int status = 0;
     const pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
@@ -136,7 +136,8 @@ Status StoppedProcess::Wait(int32_t tid) {
       threads_.erase(tid);  // it ended
       return {};
     }
-    if (Clock::now() >= end)
+    const auto waited = Clock::now() - begin;
+    if (waited >= kBusyPatience || (waited >= kStopPatience && StateOf(pid_, tid) != 'R'))
       return Fail(ErrorCode::kTimeout, "thread " + std::to_string(tid) + " does not stop");
     std::this_thread::sleep_for(kPoll);
   }
