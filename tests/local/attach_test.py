@@ -231,7 +231,7 @@ class Tracepoints(AttachTest):
             self.stop(weft)
             self.assert_complete(EVENTS, output=f"trace{i}")
 
-    def test_of_a_child_that_is_made_later(self):
+    def test_of_two_programs(self):
         program = self.start_hidden("rounds=1")
         other = self.start_hidden("rounds=1")
         weft = self.attach(program, other)
