@@ -146,6 +146,14 @@ class Lines {
         texts, [&](const std::string& text) { return line.find(text) != std::string::npos; });
   }
 
+  // Returns the path of the source file that was compiled to it.
+  [[nodiscard]] std::string SourceFile(uint64_t instruction) const {
+    Dwarf_Die unit;
+    if (dwarf_addrdie(dwarf_, instruction, &unit) == nullptr) return "";
+    const char* const name = dwarf_diename(&unit);
+    return name == nullptr ? "" : name;
+  }
+
  private:
   [[nodiscard]] std::string Line(uint64_t instruction) const {
     Dwarf_Die unit;
@@ -172,13 +180,24 @@ std::string ReadWhole(const std::string& path) {
 
 }  // namespace
 
-std::vector<uint64_t> SectionInstructions(const std::string& library) {
+std::vector<uint64_t> SectionInstructions(const std::string& library,
+                                          const std::vector<std::string>& without_files) {
   const std::string file = ReadWhole(library);
+  const Lines lines(library);
   std::map<uint64_t, Step> steps;
+  std::set<std::string> left_out;
   for (const Range& range : Descriptors(file)) {
+    const std::string source = lines.SourceFile(range.start);
+    const auto without = std::ranges::find_if(
+        without_files, [&](const std::string& name) { return source.ends_with("/" + name); });
+    if (without != without_files.end()) {
+      left_out.insert(*without);
+      continue;
+    }
     // The first instruction behind the commit is included.
     if (!FollowSteps(file, {range.start, range.bytes + 1}, &steps)) return {};
   }
+  if (left_out.size() != without_files.size()) return {};
   std::vector<uint64_t> out;
   out.reserve(steps.size());
   for (const auto& [at, step] : steps) out.push_back(at);

@@ -14,8 +14,10 @@
 namespace weft::kill_test {
 
 // Returns the offsets from the load base of every instruction of every section, including the first
-// one behind the commit. Empty: there is no such table.
-std::vector<uint64_t> SectionInstructions(const std::string& library);
+// one behind the commit, but for those in the code of these source files. Empty: there is no such
+// table, or no section in the code of one of the files.
+std::vector<uint64_t> SectionInstructions(const std::string& library,
+                                          const std::vector<std::string>& without_files);
 
 // Returns these offsets for the functions of these names, including the compiler's parts of them
 // ("name.part.0"): all instructions that are reachable from their beginnings without executing a
