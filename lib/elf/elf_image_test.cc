@@ -3,7 +3,10 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <array>
 #include <fstream>
 #include <iterator>
 #include <string>
@@ -75,6 +78,85 @@ TEST(ElfImage, HasNoBytesOfASectionBeyondTheEnd) {
     return true;
   });
   EXPECT_EQ(without, 1U);
+}
+
+// Returns a file with a header, four sections' headers behind it, and a hole of 16 GiB.
+UniqueFd FileWithAHole(Elf64_Ehdr header, const std::array<Elf64_Shdr, 4>& sections) {
+  UniqueFd file(memfd_create("elf", MFD_CLOEXEC));
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_ident[EI_VERSION] = EV_CURRENT;
+  header.e_version = EV_CURRENT;
+  header.e_type = ET_DYN;
+  header.e_machine = EM_X86_64;
+  header.e_ehsize = sizeof(header);
+  header.e_phentsize = sizeof(Elf64_Phdr);
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shoff = sizeof(header);
+  EXPECT_EQ(::pwrite(file.get(), &header, sizeof(header), 0), ssize_t{sizeof(header)});
+  EXPECT_EQ(::pwrite(file.get(), sections.data(), sizeof(sections), sizeof(header)),
+            ssize_t{sizeof(sections)});
+  EXPECT_EQ(::ftruncate(file.get(), off_t{16} << 30), 0);
+  return file;
+}
+
+// A sparse file costs its owner nothing. What it says it has must cost weft nothing, either.
+TEST(ElfImage, RefusesMoreThanFilesHave) {
+  std::array<Elf64_Shdr, 4> sections{};
+  sections[0].sh_size = 1 << 26;
+  sections[0].sh_info = 1 << 26;
+  Elf64_Ehdr header{};
+  header.e_shnum = 0;
+  const UniqueFd many_sections = FileWithAHole(header, sections);
+  EXPECT_EQ(ElfImage::Read(many_sections.get()).error().code, ErrorCode::kLimit);
+  header.e_shnum = 4;
+  header.e_phnum = PN_XNUM;
+  header.e_phoff = 4096;
+  const UniqueFd many_segments = FileWithAHole(header, sections);
+  EXPECT_EQ(ElfImage::Read(many_segments.get()).error().code, ErrorCode::kLimit);
+
+  header.e_phnum = 0;
+  header.e_shstrndx = 1;
+  sections[1].sh_type = SHT_STRTAB;
+  sections[1].sh_offset = 4096;
+  sections[1].sh_size = kMaxElfTextBytes + 1;
+  const UniqueFd long_names = FileWithAHole(header, sections);
+  EXPECT_EQ(ElfImage::Read(long_names.get()).error().code, ErrorCode::kLimit);
+  // Each of them alone is short enough.
+  sections[1].sh_size = kMaxElfTextBytes / 2;
+  sections[2] = sections[3] = sections[1];
+  const UniqueFd many_names = FileWithAHole(header, sections);
+  EXPECT_EQ(ElfImage::Read(many_names.get()).error().code, ErrorCode::kLimit);
+  sections[2] = sections[3] = {};
+  sections[1].sh_size = 64;
+  sections[1].sh_flags = SHF_COMPRESSED;
+  const UniqueFd packed_names = FileWithAHole(header, sections);
+  EXPECT_EQ(ElfImage::Read(packed_names.get()).error().code, ErrorCode::kLimit);
+}
+
+TEST(ElfImage, HasNoBytesOfASectionThatIsTooLong) {
+  std::array<Elf64_Shdr, 4> sections{};
+  sections[1].sh_type = SHT_STRTAB;
+  sections[1].sh_offset = 4096;
+  sections[1].sh_size = 64;
+  sections[2].sh_type = SHT_PROGBITS;
+  sections[2].sh_offset = 4096;
+  sections[2].sh_size = kMaxElfSectionBytes + 1;
+  Elf64_Ehdr header{};
+  header.e_shnum = 4;
+  header.e_shstrndx = 1;
+  const UniqueFd file = FileWithAHole(header, sections);
+  const auto image = ElfImage::Read(file.get());
+  ASSERT_TRUE(image) << image.error().message;
+  size_t seen = 0;
+  image->EachSection([&seen](const ElfSection& section) {
+    if (section.header.sh_type != SHT_PROGBITS) return true;
+    EXPECT_FALSE(section.bytes());
+    EXPECT_EQ(section.data(), nullptr);
+    return ++seen > 0;
+  });
+  EXPECT_EQ(seen, 1U);
 }
 
 TEST(ElfImage, ReadsWhatIsLeftOfACutOffFile) {

@@ -98,6 +98,10 @@ Status EachSymbol(const ElfImage& image, uint32_t table, const Use& use) {
   image.EachSection([&](const ElfSection& section) {
     if (section.header.sh_type != table || section.header.sh_entsize != sizeof(Elf64_Sym))
       return true;
+    if (section.header.sh_size > kMaxElfSectionBytes) {
+      status = Fail(ErrorCode::kLimit, "the file has too many symbols");
+      return false;
+    }
     Elf_Data* data = section.data();
     if (data == nullptr) return true;
     const size_t count = data->d_size / sizeof(Elf64_Sym);

@@ -30,6 +30,18 @@ std::optional<std::string_view> TakeUntil(std::string_view& text, char end) {
   return word;
 }
 
+// Opens a file for reading. Nothing but a regular file is opened, since opening alone can have
+// effects (a device).
+Result<UniqueFd> OpenAgain(const UniqueFd& place, const std::string& name) {
+  struct stat status{};
+  if (fstat(place.get(), &status) != 0) return FailErrno(name);
+  if (!S_ISREG(status.st_mode)) return Fail(ErrorCode::kNotFound, name + ": is no regular file");
+  const std::string path = "/proc/self/fd/" + std::to_string(place.get());
+  UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file) return FailErrno(name);
+  return file;
+}
+
 bool ParseNumber(std::optional<std::string_view> word, int base, uint64_t& out) {
   if (!word || word->empty()) return false;
   const auto [at, error] = std::from_chars(word->data(), word->data() + word->size(), out, base);
@@ -135,9 +147,12 @@ Result<UniqueFd> ProcessMemory::OpenObject(const LoadedObject& object) const {
                 static_cast<unsigned long long>(object.first.begin),
                 static_cast<unsigned long long>(object.first.end));
   // The link leads to the file itself, but only privileged processes may follow it.
-  UniqueFd fd(open(Proc(pid_, name.data()).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd) {
-    if (auto opened = OpenInRoot(Proc(pid_, "root"), object.path)) fd = std::move(*opened);
+  UniqueFd fd;
+  const UniqueFd mapped(open(Proc(pid_, name.data()).c_str(), O_PATH | O_CLOEXEC));
+  if (mapped) {
+    WEFT_ASSIGN(fd, OpenAgain(mapped, object.path));
+  } else if (auto opened = OpenInRoot(Proc(pid_, "root"), object.path)) {
+    fd = std::move(*opened);
   }
   struct stat status{};
   if (!fd || fstat(fd.get(), &status) != 0) return FailErrno(object.path);
