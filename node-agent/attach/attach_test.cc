@@ -2,27 +2,38 @@
 // Tests what loading a library prepares before it touches a process.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstddef>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
 #include <memory>
 
+#include "lib/base/unique_fd.h"
 #include "node-agent/attach/annex.h"
 #include "node-agent/attach/emergency_frame.h"
+#include "node-agent/attach/filter_check.h"
 #include "node-agent/attach/hijacked_thread.h"
 #include "node-agent/attach/library_image.h"
 #include "node-agent/attach/limits.h"
 #include "node-agent/attach/load_library.h"
 #include "node-agent/attach/provider_object.h"
 #include "node-agent/attach/target_check.h"
+#include "node-agent/hooks/process_memory.h"
+#include "node-agent/hooks/stopped_process.h"
 
 namespace weft::attach {
 namespace {
@@ -249,6 +260,118 @@ TEST(CheckTarget, TellsWhyNothingCanBeLoaded) {
   ASSERT_FALSE(zombie);
   EXPECT_EQ(zombie.error().code, ErrorCode::kUnsupported);
   waitpid(child, nullptr, 0);
+}
+
+TEST(CheckThread, RefusesThreadsOfOtherProcessesAndPrograms) {
+  const auto target = CheckTarget(getpid());
+  ASSERT_TRUE(target) << target.error().message;
+  EXPECT_TRUE(CheckThread(*target, getpid()));
+  EXPECT_EQ(CheckThread(*target, INT32_MAX).error().code, ErrorCode::kNotFound);
+  Target other = *target;
+  other.auxiliary.back() ^= 1;
+  EXPECT_EQ(CheckThread(other, getpid()).error().code, ErrorCode::kNotFound);
+}
+
+// A tenant that puts a file in the place of its memfd wants it to be written by this process.
+TEST(OpenNewMemfd, OpensNothingElse) {
+  const auto open_it = [](const UniqueFd& fd) {
+    return OpenNewMemfd(getpid(), getpid(), static_cast<uint64_t>(fd.get()));
+  };
+  const UniqueFd memory(memfd_create("new", MFD_CLOEXEC));
+  const auto opened = open_it(memory);
+  ASSERT_TRUE(opened) << opened.error().message;
+  EXPECT_EQ(pwrite(opened->get(), "abc", 3, 0), 3);
+  EXPECT_EQ(open_it(memory).error().code, ErrorCode::kPermission);  // it is not empty now
+
+  std::string path = testing::TempDir() + "weft_attach_XXXXXX";
+  UniqueFd file(mkstemp(path.data()));
+  ASSERT_TRUE(file);
+  EXPECT_EQ(open_it(file).error().code, ErrorCode::kPermission);
+  ASSERT_EQ(unlink(path.c_str()), 0);
+  EXPECT_EQ(open_it(file).error().code, ErrorCode::kPermission);
+  int pipe_fds[2];
+  ASSERT_EQ(pipe2(pipe_fds, O_CLOEXEC), 0);
+  const UniqueFd reads(pipe_fds[0]), writes(pipe_fds[1]);
+  EXPECT_EQ(open_it(reads).error().code, ErrorCode::kPermission);
+  const UniqueFd device(open("/dev/null", O_RDONLY | O_CLOEXEC));
+  EXPECT_EQ(open_it(device).error().code, ErrorCode::kPermission);
+  EXPECT_FALSE(OpenNewMemfd(getpid(), getpid(), UINT64_MAX));
+}
+
+// Allows all calls but one.
+std::vector<sock_filter> FilterOf(uint32_t call, uint32_t action) {
+  return {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+          BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1), BPF_STMT(BPF_RET | BPF_K, action),
+          BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+}
+
+TEST(CheckFilter, RefusesFiltersThatKill) {
+  EXPECT_TRUE(CheckFilter(FilterOf(SYS_mprotect, SECCOMP_RET_ALLOW)));
+  EXPECT_TRUE(CheckFilter(FilterOf(SYS_mprotect, SECCOMP_RET_ERRNO | EPERM)));
+  EXPECT_EQ(CheckFilter(FilterOf(SYS_mprotect, SECCOMP_RET_KILL_PROCESS)).error().code,
+            ErrorCode::kUnsupported);
+}
+
+TEST(CheckFilter, EndsUnderAFilterThatLetsNoProcessEnd) {
+  EXPECT_TRUE(CheckFilter(FilterOf(SYS_exit_group, SECCOMP_RET_ERRNO | EPERM)));
+}
+
+// A child, stopped, that a test hands to HijackedThread: it executes a program when it goes on.
+struct Executing {
+  pid_t pid = fork();
+  Executing() {
+    if (pid != 0) return;
+    for (;;) pause();
+  }
+  ~Executing() {
+    (void)kill(pid, SIGKILL);
+    (void)waitpid(pid, nullptr, 0);
+  }
+};
+
+// The call that executes a program stands for a tenant's own code at the place of the gate.
+TEST(HijackedThread, LeavesAThreadAloneThatExecutesAProgram) {
+  const Executing child;
+  ASSERT_GT(child.pid, 0);
+  const auto target = CheckTarget(child.pid);
+  ASSERT_TRUE(target) << target.error().message;
+  const auto memory = hooks::ProcessMemory::Open(child.pid);
+  ASSERT_TRUE(memory) << memory.error().message;
+  const auto ranges = hooks::ReadRanges(child.pid);
+  ASSERT_TRUE(ranges);
+  const auto gates = SearchGates(*memory, *ranges);
+  ASSERT_TRUE(gates) << gates.error().message;
+  // The child has the same memory.
+  static const char program[] = "/bin/sleep";
+  static const char duration[] = "1000";
+  static const char* const arguments[] = {program, duration, nullptr};
+  Status executed, then, released;
+  hooks::InThreadOfItsOwn([&] {
+    auto thread = HijackedThread::Take(*memory, *target, child.pid, *gates);
+    if (!thread) {
+      executed = std::unexpected(thread.error());
+      return;
+    }
+    const auto of = [](const void* value) { return reinterpret_cast<uint64_t>(value); };
+    const auto call = thread->Call("execve", SYS_execve, {of(program), of(arguments), 0, 0, 0, 0});
+    executed = call ? Status() : std::unexpected(call.error());
+    const auto more = thread->Call("getpid", SYS_getpid, {});
+    then = more ? Status() : std::unexpected(more.error());
+    released = thread->Release();
+  });
+  ASSERT_FALSE(executed);
+  EXPECT_EQ(executed.error().code, ErrorCode::kNotFound) << executed.error().message;
+  EXPECT_NE(executed.error().message.find("executed another program"), std::string::npos)
+      << executed.error().message;
+  EXPECT_FALSE(then);
+  EXPECT_TRUE(released);
+  // It sleeps: it was not led elsewhere.
+  const std::string path = "/proc/" + std::to_string(child.pid) + "/comm";
+  const std::vector<uint8_t> name = ReadAll(path);
+  EXPECT_EQ(std::string(name.begin(), name.end()), "sleep\n");
+  siginfo_t info{};
+  EXPECT_EQ(waitid(P_PID, static_cast<id_t>(child.pid), &info, WEXITED | WNOHANG | WNOWAIT), 0);
+  EXPECT_EQ(info.si_pid, 0);
 }
 
 }  // namespace

@@ -44,6 +44,7 @@ struct Gates {
   uint64_t call = 0;      // syscall; ret
   uint64_t restorer = 0;  // mov $15, %eax; syscall
 };
+inline constexpr uint64_t kMaxGateBytes = 9;
 // Completes `gates` from code at `address`.
 void FindGates(uint64_t address, Bytes code, Gates& gates);
 

@@ -25,10 +25,10 @@
 namespace weft::attach {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 constexpr std::chrono::microseconds kPoll{20};
 constexpr int kCallStop = SIGTRAP | 0x80;  // PTRACE_O_TRACESYSGOOD
-constexpr uint64_t kCodeSegment = 0x33;    // of 64-bit code
+constexpr uint64_t kOptions = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEEXEC;
+constexpr uint64_t kCodeSegment = 0x33;  // of 64-bit code
 constexpr uint64_t kDirectionAndTrapFlags = 0x500;
 constexpr uint64_t kAllSignals = UINT64_MAX;
 
@@ -60,11 +60,34 @@ Trampoline TrampolineAt(uint64_t address) {
   return {.address = address, .end = address + kTrampolineEnd};
 }
 
+Result<Gates> SearchGates(const hooks::ProcessMemory& memory,
+                          const std::vector<hooks::MappedRange>& ranges) {
+  Gates gates;
+  uint64_t searched = 0;
+  std::vector<uint8_t> code(kSearchBytes + kMaxGateBytes);
+  for (const hooks::MappedRange& range : ranges) {
+    if (!range.executable) continue;
+    // A piece reaches into the next one, where what is searched may end.
+    for (uint64_t at = range.begin; at < range.end && searched < kMaxSearchedBytes;
+         at += kSearchBytes) {
+      const uint64_t bytes = std::min<uint64_t>(code.size(), range.end - at);
+      searched += bytes;
+      if (!memory.Read(at, code.data(), bytes)) break;
+      FindGates(at, Bytes(code).first(bytes), gates);
+      if (gates.call != 0 && gates.restorer != 0) return gates;
+    }
+  }
+  return Fail(ErrorCode::kUnsupported,
+              "its code has no return from a signal handler that weft knows");
+}
+
 HijackedThread::HijackedThread(HijackedThread&& other) noexcept
     : memory_(other.memory_),
       tid_(other.tid_),
+      end_(other.end_),
       is_seized_(std::exchange(other.is_seized_, false)),
       is_changed_(std::exchange(other.is_changed_, false)),
+      is_running_(other.is_running_),
       is_stopped_again_(other.is_stopped_again_),
       gates_(other.gates_),
       state_(std::move(other.state_)),
@@ -75,39 +98,41 @@ HijackedThread::~HijackedThread() { (void)Release(); }
 
 // --- take ----------------------------------------------------------------------------------------
 
-Result<HijackedThread> HijackedThread::Take(const hooks::ProcessMemory& memory, int32_t tid,
-                                            const Gates& gates, bool is_filtered) {
+Result<HijackedThread> HijackedThread::Take(const hooks::ProcessMemory& memory,
+                                            const Target& target, int32_t tid, const Gates& gates) {
   HijackedThread thread(memory, tid);
-  WEFT_TRY(thread.Seize(is_filtered));
+  WEFT_TRY(thread.Seize());
   WEFT_TRY(thread.WaitUntilStopped());
-  if (is_filtered) WEFT_TRY(CheckFilters(tid));
+  WEFT_ASSIGN(const ProcessStatus status, CheckThread(target, tid));
+  if (status.seccomp != 0) WEFT_TRY(thread.LeaveFilters());
   WEFT_TRY(thread.ReadState());
   thread.LeaveRseq();
   WEFT_TRY(thread.SetUp(gates));
   return thread;
 }
 
-Status HijackedThread::Seize(bool is_filtered) {
-  const uint64_t options = PTRACE_O_TRACESYSGOOD | (is_filtered ? PTRACE_O_SUSPEND_SECCOMP : 0);
-  if (ptrace(PTRACE_SEIZE, tid_, nullptr, Number(options)) != 0) {
+Status HijackedThread::Seize() {
+  if (ptrace(PTRACE_SEIZE, tid_, nullptr, Number(kOptions)) != 0) {
     if (errno == ESRCH) return Fail(ErrorCode::kNotFound, "the process ended meanwhile");
-    return Fail(
-        ErrorCode::kPermission,
-        is_filtered
-            ? "it has a seccomp filter, and this kernel does not let weft suspend it"
-            : std::string("the kernel does not let weft trace it (") + std::strerror(errno) + ")");
+    return Fail(ErrorCode::kPermission, std::string("the kernel does not let weft trace it (") +
+                                            std::strerror(errno) + ")");
   }
   is_seized_ = true;
   return Ptrace("PTRACE_INTERRUPT", PTRACE_INTERRUPT, tid_, nullptr, nullptr);
 }
 
 // Returns the status of the next stop.
-Result<int> HijackedThread::Wait(int64_t patience_ms) {
-  const auto end = Clock::now() + std::chrono::milliseconds(patience_ms);
+Result<int> HijackedThread::Wait(std::chrono::milliseconds patience) {
+  const auto end = std::min(Clock::now() + patience, end_);
   for (;;) {
     int status = 0;
     const pid_t got = waitpid(tid_, &status, __WALL | WNOHANG);
-    if (got == tid_ && WIFSTOPPED(status)) return status;
+    if (got == tid_ && WIFSTOPPED(status)) {
+      is_running_ = false;
+      if (status >> 16 != PTRACE_EVENT_EXEC) return status;
+      is_changed_ = false;
+      return Fail(ErrorCode::kNotFound, "it executed another program meanwhile; try again");
+    }
     if (got == tid_ || (got < 0 && errno != EINTR)) {
       is_seized_ = is_changed_ = false;
       return Fail(ErrorCode::kNotFound, "the process ended meanwhile");
@@ -121,13 +146,21 @@ Result<int> HijackedThread::Wait(int64_t patience_ms) {
 // A signal that comes first goes to the thread, as without weft.
 Status HijackedThread::WaitUntilStopped() {
   for (int i = 0; i < kMaxStops; ++i) {
-    WEFT_ASSIGN(const int status, Wait(kStopPatience.count()));
+    WEFT_ASSIGN(const int status, Wait(kStopPatience));
     if (status >> 16 == PTRACE_EVENT_STOP) return {};
     const int signal = WSTOPSIG(status) == kCallStop ? 0 : WSTOPSIG(status);
-    WEFT_TRY(
-        Ptrace("PTRACE_CONT", PTRACE_CONT, tid_, nullptr, Number(static_cast<uint64_t>(signal))));
+    WEFT_TRY(Continue("PTRACE_CONT", PTRACE_CONT, signal));
   }
   return Fail(ErrorCode::kTimeout, "thread " + std::to_string(tid_) + " does not stop");
+}
+
+// Each thread has filters of its own.
+Status HijackedThread::LeaveFilters() {
+  if (!Ptrace("PTRACE_SETOPTIONS", PTRACE_SETOPTIONS, tid_, nullptr,
+              Number(kOptions | PTRACE_O_SUSPEND_SECCOMP)))
+    return Fail(ErrorCode::kPermission,
+                "it has a seccomp filter, and this kernel does not let weft suspend it");
+  return CheckFilters(tid_);
 }
 
 Status HijackedThread::ReadState() {
@@ -195,8 +228,8 @@ Status HijackedThread::SetUp(const Gates& gates) {
 
 Result<user_regs_struct> HijackedThread::NextCall() {
   for (int i = 0; i < kMaxStops; ++i) {
-    WEFT_TRY(Ptrace("PTRACE_SYSCALL", PTRACE_SYSCALL, tid_, nullptr, nullptr));
-    WEFT_ASSIGN(const int status, Wait(kCallPatience.count()));
+    WEFT_TRY(Continue("PTRACE_SYSCALL", PTRACE_SYSCALL, 0));
+    WEFT_ASSIGN(const int status, Wait(kCallPatience));
     const int signal = WSTOPSIG(status);
     if (signal == kCallStop) {
       user_regs_struct r{};
@@ -213,7 +246,16 @@ Result<user_regs_struct> HijackedThread::NextCall() {
   return Fail(ErrorCode::kTimeout, "thread " + std::to_string(tid_) + " does not come back");
 }
 
+Status HijackedThread::Continue(const char* what, long request, int signal) {
+  Status status = Ptrace(what, request, tid_, nullptr, Number(static_cast<uint64_t>(signal)));
+  is_running_ = is_running_ || status.has_value();
+  return status;
+}
+
+// A thread that did not stop in time may execute another program before it stops.
 Status HijackedThread::Go(const user_regs_struct& registers) {
+  if (!is_seized_ || is_running_)
+    return Fail(ErrorCode::kTimeout, "thread " + std::to_string(tid_) + " is not stopped");
   return Ptrace("PTRACE_SETREGS", PTRACE_SETREGS, tid_, nullptr,
                 const_cast<user_regs_struct*>(&registers));
 }
@@ -232,6 +274,7 @@ Result<uint64_t> HijackedThread::Call(const char* name, long number,
   r.r10 = arguments[3];
   r.r8 = arguments[4];
   r.r9 = arguments[5];
+  if (!is_changed_) return Fail(ErrorCode::kNotFound, "the process ended meanwhile");
   WEFT_TRY(Go(r));
   WEFT_ASSIGN(const user_regs_struct begin, NextCall());
   WEFT_ASSIGN(const user_regs_struct end, NextCall());
@@ -257,6 +300,7 @@ Status HijackedThread::Run(const Trampoline& trampoline, uint64_t function, uint
   r.rdi = arguments[0];
   r.rsi = arguments[1];
   r.rdx = arguments[2];
+  if (!is_changed_) return Fail(ErrorCode::kNotFound, "the process ended meanwhile");
   WEFT_TRY(Go(r));
   for (int i = 0; i < kMaxStops; ++i) {
     WEFT_ASSIGN(const user_regs_struct at, NextCall());
@@ -274,14 +318,15 @@ Status HijackedThread::Run(const Trampoline& trampoline, uint64_t function, uint
 // The registers are set in a stop between system calls and signals: there the kernel does what is
 // due for the call that the thread was in, and for signals that wait.
 Status HijackedThread::Restore() {
+  end_ = Clock::now() + kCallPatience;
   WEFT_TRY(Ptrace("PTRACE_INTERRUPT", PTRACE_INTERRUPT, tid_, nullptr, nullptr));
-  WEFT_TRY(Ptrace("PTRACE_CONT", PTRACE_CONT, tid_, nullptr, nullptr));
+  if (!is_running_) WEFT_TRY(Continue("PTRACE_CONT", PTRACE_CONT, 0));
   for (int i = 0;; ++i) {
-    WEFT_ASSIGN(const int status, Wait(kCallPatience.count()));
+    WEFT_ASSIGN(const int status, Wait(kCallPatience));
     if (status >> 16 == PTRACE_EVENT_STOP) break;
     if (i == kMaxStops) return Fail(ErrorCode::kTimeout, "a thread does not stop");
     is_stopped_again_ = is_stopped_again_ || WSTOPSIG(status) == SIGSTOP;
-    WEFT_TRY(Ptrace("PTRACE_CONT", PTRACE_CONT, tid_, nullptr, nullptr));
+    WEFT_TRY(Continue("PTRACE_CONT", PTRACE_CONT, 0));
   }
   iovec fpu{state_.fpu.data(), state_.fpu.size()};
   WEFT_TRY(Ptrace("PTRACE_SETREGSET", PTRACE_SETREGSET, tid_, Number(NT_X86_XSTATE), &fpu));
@@ -293,10 +338,12 @@ Status HijackedThread::Restore() {
 Status HijackedThread::Release() {
   if (!is_seized_) return {};
   Status status;
-  if (std::exchange(is_changed_, false)) status = Restore();
+  if (is_changed_) status = Restore();
+  is_changed_ = false;
+  // As long as the thread is held, no other process can have this process id.
+  if (std::exchange(is_stopped_again_, false)) (void)kill(memory_->pid(), SIGSTOP);
   // A thread that does not stop is detached by the kernel when this thread ends.
   if (std::exchange(is_seized_, false)) (void)ptrace(PTRACE_DETACH, tid_, nullptr, nullptr);
-  if (std::exchange(is_stopped_again_, false)) (void)kill(memory_->pid(), SIGSTOP);
   return status;
 }
 

@@ -22,14 +22,22 @@ inline constexpr uint64_t kMaxSearchedBytes = uint64_t{256} << 20;
 inline constexpr size_t kMaxFpuBytes = 16384;
 // Stack on which the library's constructors run. They use some 2 KiB.
 inline constexpr uint64_t kStackBytes = 65536;
+// Code that is read at a time.
+inline constexpr uint64_t kSearchBytes = uint64_t{1} << 20;
 // How long a thread may take to stop, and one system call that it makes for the agent.
 inline constexpr std::chrono::milliseconds kStopPatience{500};
 inline constexpr std::chrono::milliseconds kCallPatience{20'000};
+// How long one thread after the other is tried, and how long one is used. The agent waits.
+inline constexpr std::chrono::milliseconds kTakePatience{5'000};
+inline constexpr std::chrono::milliseconds kLoadPatience{30'000};
+// Text of /proc/PID/status: a thread can have 65,536 groups.
+inline constexpr size_t kMaxStatusBytes = size_t{1} << 20;
 // Stops of a thread that runs a constructor: two for each system call.
 inline constexpr int kMaxStops = 10'000;
 // Seccomp filters of one process that are tried.
 inline constexpr size_t kMaxFilters = 64;
-// Objects of one process with tracepoints.
+// Objects of one process that are searched for tracepoints, and those that have some.
+inline constexpr size_t kMaxSearchedObjects = 2048;
 inline constexpr size_t kMaxObjects = 256;
 
 }  // namespace weft::attach

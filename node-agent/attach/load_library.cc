@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <fstream>
 #include <iterator>
 #include <vector>
@@ -47,36 +48,19 @@ Result<LibraryImage> ReadLibrary(const std::string& path) {
   return image;
 }
 
-// Searches the process's code for what a thread needs to call the kernel, and to come back.
-Result<Gates> SearchGates(const hooks::ProcessMemory& memory,
-                          const std::vector<hooks::MappedRange>& ranges) {
-  Gates gates;
-  uint64_t searched = 0;
-  std::vector<uint8_t> code;
-  for (const hooks::MappedRange& range : ranges) {
-    const uint64_t bytes = range.end - range.begin;
-    if (!range.executable || bytes > kMaxSearchedBytes - searched) continue;
-    code.resize(bytes);
-    if (!memory.Read(range.begin, code.data(), bytes)) continue;
-    searched += bytes;
-    FindGates(range.begin, code, gates);
-    if (gates.call != 0 && gates.restorer != 0) return gates;
-  }
-  return Fail(ErrorCode::kUnsupported,
-              "its code has no return from a signal handler that weft knows");
-}
-
 // The thread that is used: the first that stops, beginning with the main one.
 Result<HijackedThread> TakeThread(const hooks::ProcessMemory& memory, const Gates& gates,
-                                  bool is_filtered) {
+                                  const Target& target) {
   std::vector<int32_t> tids = hooks::ThreadsOf(memory.pid());
   if (const auto main = std::ranges::find(tids, memory.pid()); main != tids.end())
     std::swap(*main, tids.front());
   Error why{ErrorCode::kNotFound, 0, "the process ended meanwhile"};
+  const auto end = std::chrono::steady_clock::now() + kTakePatience;
   for (const int32_t tid : tids) {
-    auto thread = HijackedThread::Take(memory, tid, gates, is_filtered);
+    auto thread = HijackedThread::Take(memory, target, tid, gates);
     if (thread || thread.error().code == ErrorCode::kPermission) return thread;
     why = std::move(thread.error());
+    if (std::chrono::steady_clock::now() >= end) break;
   }
   return std::unexpected(std::move(why));
 }
@@ -91,8 +75,9 @@ struct Provider {
 std::vector<Provider> FindProviders(const hooks::ProcessMemory& memory,
                                     const std::vector<hooks::MappedRange>& ranges) {
   std::vector<Provider> providers;
+  size_t searched = 0;
   for (const hooks::LoadedObject& object : hooks::ObjectsOf(ranges)) {
-    if (providers.size() == kMaxObjects) break;
+    if (providers.size() == kMaxObjects || ++searched > kMaxSearchedObjects) break;
     const auto file = memory.OpenObject(object);
     if (!file) continue;
     const auto found = FindProviderObject(file->get());
@@ -175,9 +160,7 @@ class Loader {
   }
 
   Status MapFile(uint64_t fd) {
-    const std::string path = "/proc/" + std::to_string(target_.pid) + "/fd/" + std::to_string(fd);
-    const UniqueFd file(open(path.c_str(), O_RDWR | O_CLOEXEC));
-    if (!file) return FailErrno(path);
+    WEFT_ASSIGN(const UniqueFd file, OpenNewMemfd(target_.pid, thread_.tid(), fd));
     const uint64_t annex_at = PageUp(image_.file().size());
     WEFT_TRY(WriteAt(file.get(), image_.file(), 0));
     WEFT_TRY(WriteAt(file.get(), annex_.bytes, annex_at));
@@ -245,7 +228,7 @@ class Loader {
 Status LoadStopped(const hooks::ProcessMemory& memory, const Target& target,
                    const LoadOptions& options, const LibraryImage& image, const Gates& gates,
                    const std::vector<Provider>& providers) {
-  WEFT_ASSIGN(HijackedThread thread, TakeThread(memory, gates, target.is_filtered));
+  WEFT_ASSIGN(HijackedThread thread, TakeThread(memory, gates, target));
   Loader loader(memory, target, options, image, thread);
   Status status = loader.Load();
   if (status) status = loader.Register(providers);

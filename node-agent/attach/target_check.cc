@@ -7,6 +7,8 @@
 #include <linux/kcmp.h>
 #include <linux/seccomp.h>
 #include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -24,7 +26,7 @@
 namespace weft::attach {
 namespace {
 
-std::string Proc(int32_t pid, const char* name) {
+std::string Proc(int32_t pid, const std::string& name) {
   return "/proc/" + std::to_string(pid) + "/" + name;
 }
 
@@ -37,6 +39,18 @@ std::string ReadSmall(const std::string& path, size_t limit) {
 }
 
 std::unexpected<Error> Refuse(const std::string& why) { return Fail(ErrorCode::kUnsupported, why); }
+
+std::unexpected<Error> RefuseStrict() {
+  return Refuse("it may only read and write (seccomp's strict mode), so it could not record");
+}
+
+Result<ProcessStatus> ReadStatus(const std::string& path) {
+  const std::string text = ReadSmall(path, kMaxStatusBytes);
+  if (text.empty()) return Fail(ErrorCode::kNotFound, "it is not there");
+  if (text.size() == kMaxStatusBytes)
+    return Fail(ErrorCode::kLimit, path + " has more than 1 MiB: give it fewer groups");
+  return ParseStatus(text);
+}
 
 uint64_t AuxiliaryValue(const std::vector<uint8_t>& vector, uint64_t type) {
   for (size_t at = 0; at + 16 <= vector.size(); at += 16) {
@@ -88,10 +102,8 @@ ProcessStatus ParseStatus(const std::string& text) {
 }
 
 Result<Target> CheckTarget(int32_t pid) {
-  const std::string text = ReadSmall(Proc(pid, "status"), 65536);
-  if (text.empty()) return Fail(ErrorCode::kNotFound, "it is not there");
-  const ProcessStatus status = ParseStatus(text);
-  Target target{.pid = pid, .is_filtered = status.seccomp != 0, .auxiliary = {}};
+  WEFT_ASSIGN(const ProcessStatus status, ReadStatus(Proc(pid, "status")));
+  Target target{.pid = pid, .auxiliary = {}};
   if (status.state == 'Z' || status.state == 'X')
     return Refuse("it has ended, and its parent has not taken note of it");
   WEFT_TRY(CheckProgram(pid));
@@ -103,8 +115,7 @@ Result<Target> CheckTarget(int32_t pid) {
   if (status.tracer != 0)
     return Fail(ErrorCode::kPermission, "process " + std::to_string(status.tracer) +
                                             " traces it (a debugger, strace): end that first");
-  if (status.seccomp == SECCOMP_MODE_STRICT)
-    return Refuse("it may only read and write (seccomp's strict mode), so it could not record");
+  if (status.seccomp == SECCOMP_MODE_STRICT) return RefuseStrict();
   if (status.has_shadow_stack) return Refuse("it has a shadow stack, which weft cannot serve");
   if (syscall(SYS_kcmp, pid, status.parent, KCMP_VM, 0UL, 0UL) == 0)
     return Refuse(
@@ -115,6 +126,35 @@ Result<Target> CheckTarget(int32_t pid) {
   if (AuxiliaryValue(target.auxiliary, AT_SECURE) != 0)
     return Refuse("it was started with more rights than its user has (setuid)");
   return target;
+}
+
+Result<ProcessStatus> CheckThread(const Target& target, int32_t tid) {
+  const std::string task = "task/" + std::to_string(tid) + "/";
+  const std::string auxiliary = ReadSmall(Proc(target.pid, task + "auxv"), kMaxAuxiliaryBytes);
+  // It has a random address of each program that is executed.
+  if (!std::ranges::equal(auxiliary, target.auxiliary, {}, [](char c) { return uint8_t(c); }))
+    return Fail(ErrorCode::kNotFound,
+                "it ended or executed another program meanwhile; try again if it is there");
+  WEFT_ASSIGN(const ProcessStatus status, ReadStatus(Proc(target.pid, task + "status")));
+  if (status.seccomp == SECCOMP_MODE_STRICT) return RefuseStrict();
+  return status;
+}
+
+Result<UniqueFd> OpenNewMemfd(int32_t pid, int32_t tid, uint64_t fd) {
+  const UniqueFd own(memfd_create("own", MFD_CLOEXEC));
+  const std::string path = Proc(pid, "task/" + std::to_string(tid) + "/fd/" + std::to_string(fd));
+  const UniqueFd place(open(path.c_str(), O_PATH | O_CLOEXEC));
+  struct stat memory{}, found{};
+  if (!own || !place || fstat(own.get(), &memory) != 0 || fstat(place.get(), &found) != 0)
+    return FailErrno(path);
+  // The kernel's memfds are all on one device, on which nothing has a path.
+  if (!S_ISREG(found.st_mode) || found.st_dev != memory.st_dev || found.st_nlink != 0 ||
+      found.st_size != 0)
+    return Fail(ErrorCode::kPermission, "it has put another file where libweft.so was to be");
+  const std::string again = "/proc/self/fd/" + std::to_string(place.get());
+  UniqueFd file(open(again.c_str(), O_RDWR | O_CLOEXEC));
+  if (!file) return FailErrno(path);
+  return file;
 }
 
 }  // namespace weft::attach

@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "lib/base/result.h"
+#include "lib/base/unique_fd.h"
 
 namespace weft::attach {
 
 struct Target {
   int32_t pid = 0;
   bool has_library = false;        // it is there already
-  bool is_filtered = false;        // by seccomp
   std::vector<uint8_t> auxiliary;  // /proc/PID/auxv
 };
 
@@ -25,12 +25,23 @@ struct ProcessStatus {
   int32_t parent = 0;
   int seccomp = 0;
   bool has_shadow_stack = false;
+  bool operator==(const ProcessStatus&) const = default;
 };
 ProcessStatus ParseStatus(const std::string& text);
 
 // kNotFound: there is no such process any more. kPermission: it may not be looked into.
 // kUnsupported: it is one into which nothing can be loaded; the message has the reason.
 Result<Target> CheckTarget(int32_t pid);
+
+// Call it when the thread is stopped, which cannot become another one or execute a program then.
+// kNotFound: it is no thread of the process as CheckTarget saw it: that has ended, or has executed
+// another program, with more rights maybe. kUnsupported: nothing can be loaded by this thread.
+Result<ProcessStatus> CheckThread(const Target& target, int32_t tid);
+
+// Opens the memfd that a thread of a process has just made, for writing. Another thread may have
+// put any file there meanwhile, which this process could write and the other one could not.
+// kPermission: it is no memfd, or is not empty.
+Result<UniqueFd> OpenNewMemfd(int32_t pid, int32_t tid, uint64_t fd);
 
 }  // namespace weft::attach
 
