@@ -15,6 +15,7 @@ namespace {
 
 constexpr uint64_t kMaxAddress = uint64_t{1} << 47;
 constexpr uint64_t kMaxEntries = 1 << 20;
+constexpr uint64_t kMaxNoteBytes = 4096;  // it has some 30
 
 // Behind the head: a name of 8 bytes, then the distance of the object from there.
 constexpr char kName[8] = "weft";
@@ -45,19 +46,21 @@ Result<std::optional<ProviderObject>> FindProviderObject(int file) {
   if (lowest > kMaxAddress) return std::nullopt;
   lowest &= ~(kPageBytes - 1);
   ProviderObject found;
-  bool is_sound = true;
+  bool is_sound = true, is_noted = false;
   image.EachSection([&](const ElfSection& section) {
     const GElf_Shdr& h = section.header;
     if (section.name == ".note.weft") {
-      const auto bytes = section.bytes();
-      if (bytes) found.object = ObjectOf(*bytes, h.sh_addr);
+      if (is_noted || h.sh_size > kMaxNoteBytes) return true;
+      is_noted = true;
+      if (const auto bytes = section.bytes()) found.object = ObjectOf(*bytes, h.sh_addr);
       return true;
     }
     const bool is_tracepoints = section.name == "weft_tracepoints";
     const bool is_events = section.name == "weft_events";
     if (!is_tracepoints && !is_events && section.name != "weft_arguments") return true;
     const uint64_t count = h.sh_size / sizeof(uint64_t);
-    is_sound = is_sound && h.sh_addr >= lowest && h.sh_addr < kMaxAddress && count <= kMaxEntries;
+    is_sound = is_sound && h.sh_addr >= lowest && h.sh_addr < kMaxAddress &&
+               h.sh_addr % sizeof(uint64_t) == 0 && count <= kMaxEntries;
     const uint64_t address = h.sh_addr - lowest;
     if (is_tracepoints) {
       found.tracepoints = address;
