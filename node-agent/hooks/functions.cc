@@ -45,7 +45,16 @@ constexpr std::string_view kNoExit[] = {
 // In the names that compilers give to copies of functions.
 constexpr const char* kCopies[] = {".isra.", ".constprop.", ".part.", ".specialized.", ".argprom"};
 
-// The longest part of a pattern that a mangled name must contain to be meant.
+// Words that a C++ name can have although its mangled name does not: `std` is St, `int` is i,
+// std::string is Ss, an operator is two letters, and so on.
+constexpr std::string_view kShortened =
+    "std allocator basic_string basic_istream basic_ostream basic_iostream char_traits string "
+    "istream ostream iostream operator new delete co_await unsigned signed short int long char "
+    "char8_t char16_t char32_t wchar_t bool float double void auto decltype nullptr_t __int128 "
+    "__float128 _Float16 true false const volatile restrict anonymous namespace lambda unnamed "
+    "type abi clone virtual thunk covariant return to transaction safe noexcept";
+
+// Returns the longest word of a pattern that each symbol must contain that the pattern matches.
 std::string LongestWord(const std::string& pattern) {
   std::string longest, word;
   const auto is_word = [](char c) {
@@ -58,7 +67,9 @@ std::string LongestWord(const std::string& pattern) {
       word += c;
       continue;
     }
-    if (word.size() > longest.size()) longest = word;
+    // The pattern may have only a part of a word.
+    if (word.size() > longest.size() && kShortened.find(word) == std::string_view::npos)
+      longest = word;
     word.clear();
   }
   return longest;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
 
 #include "lib/base/unique_fd.h"
 #include "lib/event/description.h"
@@ -18,6 +19,21 @@ namespace hooks_test {
 __attribute__((noinline, used)) int Overloaded(int a) { return a + 2; }
 __attribute__((noinline, used)) int Overloaded(double a) { return static_cast<int>(a) + 3; }
 }  // namespace hooks_test
+
+namespace hooks_words {
+struct Key {
+  int number;
+};
+__attribute__((noinline, used)) bool operator==(Key a, Key b) { return a.number == b.number; }
+template <typename T>
+__attribute__((noinline, used)) T Id(T a) {
+  return a;
+}
+template <typename T>
+__attribute__((noinline, used)) void Tell(const T& /*of*/) {}
+template unsigned long Id(unsigned long);
+template void Tell(const std::allocator<char>&);
+}  // namespace hooks_words
 
 namespace weft::hooks {
 namespace {
@@ -50,6 +66,15 @@ TEST(Functions, AreFoundBySymbolAndByCppName) {
   EXPECT_EQ(NamesOf("hooks_test::*", {"hooks_test::Overloaded(double)"}),
             Names{"hooks_test::Overloaded(int)"});
   EXPECT_EQ(NamesOf("no_such_function"), Names{});
+}
+
+TEST(Functions, AreFoundByWordsThatMangledNamesDoNotHave) {
+  EXPECT_EQ(NamesOf("*::operator==(*::Key, *"),
+            Names{"hooks_words::operator==(hooks_words::Key, hooks_words::Key)"});
+  EXPECT_EQ(NamesOf("unsigned long *::Id<unsigned*"),
+            Names{"unsigned long hooks_words::Id<unsigned long>(unsigned long)"});
+  EXPECT_EQ(NamesOf("*::Tell<std::allocator<*"),
+            Names{"void hooks_words::Tell<std::allocator<char> >(std::allocator<char> const&)"});
 }
 
 TEST(Functions, NamesNearestToOneThatIsNotThereAreFound) {
