@@ -42,14 +42,25 @@ std::vector<int32_t> ProcessesCalled(const std::string& name) {
   return pids;
 }
 
-Result<Attached> Attached::Prepare(const std::vector<int32_t>& pids) {
+bool Attached::Add(int32_t pid) {
+  if (std::ranges::find(pids_, pid) != pids_.end()) return true;
+  UniqueFd pidfd = OpenPidfd(pid);
+  if (!pidfd) return false;
+  pids_.push_back(pid);
+  pidfds_.push_back(std::move(pidfd));
+  names_ += (names_.empty() ? "" : ", ") + NameOf(pid);
+  return true;
+}
+
+Result<Attached> Attached::Prepare(const std::vector<int32_t>& given,
+                                   const std::vector<int32_t>& named) {
   Attached attached;
-  for (const int32_t pid : pids) {
-    attached.pidfds_.push_back(OpenPidfd(pid));
-    if (!attached.pidfds_.back())
+  for (const int32_t pid : given)
+    if (!attached.Add(pid))
       return Fail(ErrorCode::kNotFound, "there is no process " + std::to_string(pid));
-    attached.names_ += (attached.names_.empty() ? "" : ", ") + NameOf(pid);
-  }
+  for (const int32_t pid : named) attached.Add(pid);
+  if (attached.pids_.empty())
+    return Fail(ErrorCode::kNotFound, "all processes with this name have ended: try again");
   sigset_t held;
   sigemptyset(&held);
   for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM}) sigaddset(&held, signal);

@@ -20,8 +20,12 @@ std::vector<int32_t> ProcessesCalled(const std::string& name);
 
 class Attached {
  public:
-  // From here on signals that end weft are held. kNotFound: there is no such process.
-  static Result<Attached> Prepare(const std::vector<int32_t>& pids);
+  // From here on signals that end weft are held. Processes of `named` that have ended since they
+  // were found are left out. kNotFound: one of `given` is not there, or all have ended.
+  static Result<Attached> Prepare(const std::vector<int32_t>& given,
+                                  const std::vector<int32_t>& named);
+
+  [[nodiscard]] const std::vector<int32_t>& pids() const { return pids_; }
 
   // Programs' names, for people: "shop, sh".
   [[nodiscard]] const std::string& names() const { return names_; }
@@ -32,7 +36,11 @@ class Attached {
   bool Interrupted();
 
  private:
-  std::vector<UniqueFd> pidfds_;
+  // Returns false if there is no such process.
+  bool Add(int32_t pid);
+
+  std::vector<int32_t> pids_;
+  std::vector<UniqueFd> pidfds_;  // of those that have not ended
   UniqueFd signals_;
   std::string names_;
 };

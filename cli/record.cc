@@ -155,11 +155,13 @@ class Recording {
     return status != 0 ? status : own;
   }
 
-  int RunAttached(const InstallTree& tree) {
-    auto attached = Attached::Prepare(options_.pids);
+  // Records the processes of --pid, and `named`.
+  int RunAttached(const InstallTree& tree, const std::vector<int32_t>& named) {
+    auto attached = Attached::Prepare(options_.pids, named);
     if (!attached) return Complain(attached.error(), kExitBadInput);
-    if (const int status = Prepare(attached->names(), tree); status != kExitOk) return status;
-    Follow(options_.pids,
+    if (const int status = Prepare(attached->names(), tree, attached->pids()); status != kExitOk)
+      return status;
+    Follow(attached->pids(),
            [&](milliseconds timeout) { return attached->Wait(timeout) || Stopped(); });
     return Finish(*attached, true);
   }
@@ -183,7 +185,9 @@ class Recording {
                                        " at least: raise the hard limit (ulimit -n)");
   }
 
-  int Prepare(const std::string& programs, const InstallTree& tree) {
+  // `pids`: processes that run already.
+  int Prepare(const std::string& programs, const InstallTree& tree,
+              const std::vector<int32_t>& pids = {}) {
     if (const Status enough = CheckDescriptors(); !enough)
       return Complain(enough.error(), kExitTracing);
     ipc::RelayAddress relay;
@@ -217,7 +221,7 @@ class Recording {
                                       .ctf_version = options_.ctf_version,
                                       .programs = programs,
                                       .uid = geteuid(),
-                                      .attach = options_.pids});
+                                      .attach = pids});
     if (status) status = session_->Start();
     if (status) return kExitOk;
     const ErrorCode code = status.error().code;
@@ -344,8 +348,8 @@ int CheckOffered(const RecordOptions& options, const api::Traces& traces,
 
 }  // namespace
 
-int RunRecord(const RecordOptions& given) {
-  RecordOptions options = given;
+int RunRecord(const RecordOptions& options) {
+  std::vector<int32_t> named;
   for (const std::string& name : options.processes) {
     const std::vector<int32_t> pids = ProcessesCalled(name);
     if (pids.empty()) {
@@ -354,8 +358,7 @@ int RunRecord(const RecordOptions& given) {
           "its program's file; try --pid PID");
       return kExitBadInput;
     }
-    for (const int32_t pid : pids)
-      if (std::ranges::find(options.pids, pid) == options.pids.end()) options.pids.push_back(pid);
+    named.insert(named.end(), pids.begin(), pids.end());
   }
   auto traces = ReadTraces(options);
   if (!traces) {
@@ -366,14 +369,16 @@ int RunRecord(const RecordOptions& given) {
     return kExitBadInput;
   }
   const auto tree = FindInstallTree();
-  if (!options.pids.empty()) {
+  if (options.program.empty()) {
     if (!tree) return Complain(tree.error(), kExitTracing);
-    for (const int32_t pid : options.pids) {
+    std::vector<int32_t> pids = options.pids;
+    pids.insert(pids.end(), named.begin(), named.end());
+    for (const int32_t pid : pids) {
       const int status =
           CheckOffered(options, traces, OfferedByProcess(pid), "process " + std::to_string(pid));
       if (status != kExitOk) return status;
     }
-    return Recording(options, std::move(*traces)).RunAttached(*tree);
+    return Recording(options, std::move(*traces)).RunAttached(*tree, named);
   }
   const auto program = FindProgram(options.program.front());
   if (!program)

@@ -277,6 +277,20 @@ class Names(AttachTest):
         for program in programs:
             self.end_program(program)
 
+    def test_process_of_the_name_that_has_ended_is_left_out(self):
+        named = self.folder / f"named{os.getpid()}"
+        shutil.copy(PROGRAM, named)
+        ended = self.run_program("busy", program=named)
+        program = self.run_program("busy", program=named)
+        ended.kill()
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        weft = self.attach(options=("-e", "emitter:*", "--process", named.name))
+        self.wait_until_recording(weft)
+        self.stop(weft)
+        self.touch("go")
+        self.end_program(program)
+        ended.communicate(timeout=PATIENCE)
+
     def test_name_of_no_process_is_refused(self):
         _, err = self.finish(self.attach(options=("-e", "emitter:*", "--process", "no-such-process")), status=121)
         self.assertIn('no process is called "no-such-process"', err)

@@ -4,7 +4,9 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <map>
 #include <string>
 
 #include "lib/base/copy_fd.h"
@@ -15,6 +17,7 @@ namespace weft::agent {
 namespace {
 
 const std::string kKey = "root/";
+constexpr int kLoadRounds = 2;
 
 }  // namespace
 
@@ -33,17 +36,34 @@ void AttachedProcesses::AddStarter() {
 Status AttachedProcesses::Attach(const std::vector<int32_t>& pids, const Load& load) {
   finder_.Begin();
   if (!finder_.refusal().empty()) return Fail(ErrorCode::kPermission, finder_.refusal());
+  std::map<int32_t, UniqueFd> running;
   for (const int32_t pid : pids) {
     UniqueFd pidfd = OpenPidfd(pid);
-    if (!pidfd)
-      return Fail(ErrorCode::kNotFound, "process " + std::to_string(pid) + ": is not there");
+    if (!pidfd && errno != ESRCH) return FailErrno("process " + std::to_string(pid));
+    if (!pidfd) continue;
+    running.emplace(pid, CopyFd(pidfd));
     Add(pid, std::move(pidfd));
   }
+  // A process may end at any moment, and then is left out. It may also execute another program,
+  // into which the next round loads.
   Status looked = areas_.LookForAreas();
-  for (const int32_t pid : pids)
-    if (looked && finder_.ControlOf(pid) == 0) WEFT_TRY(load(pid));
-  if (looked) looked = areas_.LookForAreas();
-  for (const int32_t pid : pids) {
+  bool has_loaded = true;
+  for (int round = 0; round < kLoadRounds && looked && has_loaded; ++round) {
+    has_loaded = false;
+    for (const auto& [pid, pidfd] : running) {
+      if (finder_.ControlOf(pid) != 0 || HasEnded(pidfd)) continue;
+      const Status loaded = load(pid);
+      if (!loaded && !HasEnded(pidfd)) return loaded;
+      has_loaded = true;
+    }
+    if (has_loaded) looked = areas_.LookForAreas();
+  }
+  std::erase_if(running, [](const auto& process) { return HasEnded(process.second); });
+  if (running.empty())
+    return Fail(ErrorCode::kNotFound, pids.size() == 1
+                                          ? "process " + std::to_string(pids[0]) + " has ended"
+                                          : "all of these processes have ended");
+  for (const auto& [pid, pidfd] : running) {
     if (finder_.ControlOf(pid) != 0) continue;
     const std::string why =
         looked

@@ -33,8 +33,9 @@ class AttachedProcesses {
       : finder_(finder), areas_(areas), keeper_(std::move(keeper)) {}
 
   // Attaches to these processes, which run already; those without libweft.so get it by `load`.
-  // kPermission: this agent may not look into other processes; kNotFound, kInvalid: one of them
-  // does not exist, or cannot be recorded. Call RemoveAll after an error.
+  // Processes that end meanwhile are left out. kPermission: this agent may not look into other
+  // processes; kNotFound: all have ended; kInvalid and what `load` returns: one of them cannot be
+  // recorded. Call RemoveAll after an error.
   Status Attach(const std::vector<int32_t>& pids, const Load& load);
   // Adds the process that started the keeper, where it is there: it starts the program.
   void AddStarter();
