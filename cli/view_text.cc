@@ -7,14 +7,13 @@
 #include <array>
 #include <charconv>
 #include <cinttypes>
-#include <concepts>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <span>
 #include <vector>
 
+#include "cli/append.h"
 #include "lib/ctf/decoder.h"
 #include "lib/ctf/text.h"
 
@@ -38,6 +37,10 @@ constexpr uint64_t kMaxIndent = 40;  // deeper calls are not shown further to th
 
 constexpr int64_t kNsPerSecond = 1'000'000'000;
 
+uint64_t Magnitude(int64_t value) {
+  return value < 0 ? -static_cast<uint64_t>(value) : static_cast<uint64_t>(value);
+}
+
 template <typename... Args>
 void AppendFormat(std::string& out, const char* format, Args... args) {
   std::array<char, 128> text;
@@ -45,38 +48,9 @@ void AppendFormat(std::string& out, const char* format, Args... args) {
   if (n > 0) out.append(text.data(), std::min(static_cast<size_t>(n), text.size() - 1));
 }
 
-// What follows is called several times for each event: it avoids printf, and a call for each piece
-// of a line.
-
-// Appends texts one after the other.
-void AppendAll(std::string& out, const std::convertible_to<std::string_view> auto&... pieces) {
-  const size_t before = out.size();
-  const size_t after = before + (std::string_view(pieces).size() + ...);
-  out.resize_and_overwrite(after, [&](char* text, size_t /* the capacity, in libstdc++ 12 */) {
-    char* to = text + before;
-    const auto copy = [&](std::string_view piece) {
-      std::memcpy(to, piece.data(), piece.size());
-      to += piece.size();
-    };
-    (copy(pieces), ...);
-    return after;
-  });
-}
-
-// The text of a number, for AppendAll.
+// The text of a number that is no decimal integer.
 class NumberText {
  public:
-  static NumberText Decimal(std::integral auto value) {
-    NumberText text;
-    text.SetEnd(std::to_chars(text.begin(), text.limit(), value).ptr);
-    return text;
-  }
-  // Exactly nine digits, for a number below 10^9.
-  static NumberText Nanoseconds(uint64_t ns) {
-    NumberText text = Decimal(kNsPerSecond + static_cast<int64_t>(ns));
-    text.begin_ = 1;
-    return text;
-  }
   // As printf's "0x%lX".
   static NumberText Hexadecimal(uint64_t value) {
     NumberText text;
@@ -97,7 +71,7 @@ class NumberText {
   }
 
   operator std::string_view() const {  // NOLINT(google-explicit-constructor): it is a text
-    return {text_.data() + begin_, end_ - begin_};
+    return {text_.data(), end_};
   }
 
  private:
@@ -107,7 +81,6 @@ class NumberText {
   void SetEnd(const char* end) { end_ = static_cast<size_t>(end - text_.data()); }
 
   std::array<char, 32> text_;
-  size_t begin_ = 0;
   size_t end_ = 0;
 };
 
@@ -181,10 +154,8 @@ void AppendInteger(std::string& out, const Type& type, uint64_t value) {
     const uint32_t rounded = (bits + 3) & ~3U;
     if (rounded < 64) value &= (uint64_t{1} << rounded) - 1;
     out += NumberText::Hexadecimal(value);
-  } else if (type.is_signed) {
-    out += NumberText::Decimal(static_cast<int64_t>(value));
   } else {
-    out += NumberText::Decimal(value);
+    AppendAll(out, Decimal(value, type.is_signed));
   }
 }
 
@@ -238,14 +209,21 @@ class FieldPrinter final : public ctf::Visitor {
   }
   void BeginMember(const Type&, const Member& member) override {
     if (ctf::IsInternal(member.type)) return;
-    const std::string_view before = printed_.back()++ > 0 ? ", " : " ";
-    if (!color_ && PlainLength(member.name, kPlainName) == member.name.size()) {
-      AppendAll(out_, before, member.name, " = ");
-      return;
-    }
-    out_ += before;
+    const Separator before(printed_.back()++ == 0);
+    if (!color_ && member.printable) return AppendAll(out_, before, member.name, " = ");
+    AppendAll(out_, before);
     Colored(kFieldName, [&] { AppendName(out_, member.name); });
     out_ += " = ";
+  }
+  // BeginMember and Integer, for Decoder.
+  void PlainMember(const Member& member, uint64_t value) {
+    if (ctf::IsInternal(member.type)) return;
+    if (color_ || !member.printable) {
+      BeginMember(member.type, member);
+      return Integer(member.type, value);
+    }
+    AppendAll(out_, Separator(printed_.back()++ == 0), member.name, " = ",
+              Decimal(value, member.type.is_signed));
   }
   void EndStruct(const Type&) override {
     out_ += " }";
@@ -255,7 +233,7 @@ class FieldPrinter final : public ctf::Visitor {
   void EndVariant(const Type&) override { out_ += " }"; }
   void BeginArray(const Type&, uint64_t) override { out_ += "["; }
   void BeginElement(const Type&, uint64_t index) override {
-    AppendAll(out_, index > 0 ? ", [" : " [", NumberText::Decimal(index), "] = ");
+    AppendAll(out_, Separator(index == 0), "[", Decimal(index), "] = ");
   }
   void EndArray(const Type&) override { out_ += " ]"; }
 
@@ -354,37 +332,43 @@ void AppendName(std::string& out, std::string_view name) {
 }
 
 void LocalClock::Append(std::string& out, int64_t ns) {
-  const auto absolute = static_cast<uint64_t>(ns < 0 ? -ns : ns);
-  const NumberText fraction = NumberText::Nanoseconds(absolute % kNsPerSecond);
-  if (ns < 0)
-    return AppendAll(out, "-", NumberText::Decimal(absolute / kNsPerSecond), ".", fraction);
-  if (second_ != ns / kNsPerSecond) SetSecond(ns / kNsPerSecond);
-  AppendAll(out, text_, ".", fraction);
+  const std::string_view seconds = Seconds(ns);
+  AppendAll(out, seconds, ".", Nanoseconds(Magnitude(ns) % kNsPerSecond));
 }
 
-void LocalClock::SetSecond(int64_t second) {
+std::string_view LocalClock::Seconds(int64_t ns) {
+  const int64_t second = ns / kNsPerSecond;
+  const bool is_negative = ns < 0;
+  if (second_ == second && is_negative_ == is_negative) return text_;
   second_ = second;
+  is_negative_ = is_negative;
   text_.clear();
   const std::time_t seconds = second;
   std::tm tm{};
-  if (::localtime_r(&seconds, &tm) == nullptr) return text_ = NumberText::Decimal(second), void();
-  AppendFormat(text_, "%02d:%02d:%02d", tm.tm_hour, tm.tm_min, tm.tm_sec);
+  if (is_negative) {
+    AppendAll(text_, "-", Decimal(Magnitude(ns) / kNsPerSecond));
+  } else if (::localtime_r(&seconds, &tm) == nullptr) {
+    AppendAll(text_, Decimal(static_cast<uint64_t>(second)));
+  } else {
+    AppendFormat(text_, "%02d:%02d:%02d", tm.tm_hour, tm.tm_min, tm.tm_sec);
+  }
+  return text_;
 }
 
 // "[10:33:30.209430347] (+0.000000010) "
 void TextPrinter::Time(int64_t ns, std::string& out) {
-  out += "[";
-  if (color_) out += kTime;
-  clock_.Append(out, ns);
-  if (color_) out += kReset;
+  const std::string_view begin = color_ ? kTime : "";
+  const std::string_view end = color_ ? kReset : "";
+  AppendAll(out, "[", begin, clock_.Seconds(ns), ".", Nanoseconds(Magnitude(ns) % kNsPerSecond),
+            end);
   if (last_ns_) {
     // Times of a damaged stream may go back (lib/ctf/time_order.h). The difference of two int64
     // fits into uint64.
     const bool back = ns < *last_ns_;
     const uint64_t delta = back ? static_cast<uint64_t>(*last_ns_) - static_cast<uint64_t>(ns)
                                 : static_cast<uint64_t>(ns) - static_cast<uint64_t>(*last_ns_);
-    AppendAll(out, back ? "] (-" : "] (+", NumberText::Decimal(delta / kNsPerSecond), ".",
-              NumberText::Nanoseconds(delta % kNsPerSecond), ") ");
+    AppendAll(out, back ? "] (-" : "] (+", Decimal(delta / kNsPerSecond), ".",
+              Nanoseconds(delta % kNsPerSecond), ") ");
   } else {
     out += "] (+?.????????\?) ";
   }
@@ -427,9 +411,8 @@ void TextPrinter::Event(ctf::StreamReader& stream, std::string& out) {
   const ctf::Item& item = stream.item();
   if (item.time_ns != ctf::kNoTime) Time(item.time_ns, out);
   if (indent_) Indent(stream, out);
-  out += Title(stream);
   const std::string& packet = Packet(stream);
-  out += packet;
+  AppendAll(out, Title(stream), packet);
   FieldPrinter printer(out, color_, printed_);
   bool first = packet.empty();
   const auto part = [&](Scope scope, const std::optional<Type>& type) {

@@ -21,11 +21,14 @@ class LocalClock {
  public:
   // "10:33:30.209430347"; ns since the epoch.
   void Append(std::string& out, int64_t ns);
+  // What stands before the point. Valid until the next call.
+  std::string_view Seconds(int64_t ns);
 
  private:
-  void SetSecond(int64_t second);
-
-  int64_t second_ = -1;  // the one that `text_` shows; events of one second follow each other
+  // What `text_` shows: at first nothing, since second -1 is negative. Events of one second follow
+  // each other.
+  int64_t second_ = -1;
+  bool is_negative_ = false;
   std::string text_;
 };
 

@@ -54,7 +54,8 @@ class Decoder {
 
   // False: the bytes contradict the type; position and clock then mean nothing. `AnyVisitor` is
   // Visitor, or a final class with its functions, which the compiler then calls directly: readers
-  // of whole traces spend their time here.
+  // of whole traces spend their time here. If it has PlainMember(const Member&, uint64_t), this is
+  // called in place of BeginMember and Integer for members that are Type::plain.
   template <typename AnyVisitor>
   [[nodiscard]] bool Decode(const Type& type, AnyVisitor& visitor) {
     // Elements without bits are the only ones that the packet's size does not bound.
@@ -68,6 +69,27 @@ class Decoder {
   // Returns the clock. A clocked integer moves it to the next time that ends in the integer's bits.
   [[nodiscard]] uint64_t clock() const { return clock_; }
   void set_clock(uint64_t clock) { clock_ = clock; }
+
+  // `value`: the clock's lowest bits.
+  void MoveClock(uint64_t value, uint32_t bits) {
+    const uint64_t mask = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
+    const uint64_t carry = value < (clock_ & mask) ? mask + 1 : 0;
+    clock_ = (clock_ & ~mask) + carry + value;
+  }
+
+  // Keeps the value of an integer that is referred to (Type::saved).
+  void Save(uint32_t index, uint64_t value) { saved_[index] = value; }
+
+  // Sets `word` to the 64 bits from bit `at` on, which is a multiple of 8. Returns false if the
+  // content ends before that.
+  [[nodiscard]] bool Peek(uint64_t at, uint64_t& word) const {
+    if (at > end_ || end_ - at < 64) return false;
+    std::memcpy(&word, bytes_.data() + at / 8, sizeof(word));
+    return true;
+  }
+
+  // Does the value of the integer that an option depends on select it?
+  static bool Selects(const Member& option, uint64_t value);
 
   [[nodiscard]] uint64_t position() const { return at_; }  // bits
   void set_position(uint64_t bits) { at_ = bits; }
@@ -120,12 +142,20 @@ class Decoder {
     if (type.reversed) value = ReverseBits(value, type.bits);
     return true;
   }
+  // Reads an integer that is Type::plain.
+  bool Plain(const Type& type, uint64_t& value) {
+    if (!Align(type.align) || !Bits(type.bits, false, value)) return false;
+    const uint32_t unused = 64 - type.bits;
+    if (type.is_signed) {
+      value = static_cast<uint64_t>(static_cast<int64_t>(value << unused) >> unused);
+    }
+    return true;
+  }
   bool Variable(const Type& type, uint64_t& value);
   bool Text(const Type& type, std::string_view& text);
   bool ArrayBytes(uint64_t length, std::span<const uint8_t>& bytes);
   std::string_view TextOf(const Type& type, std::span<const uint8_t> bytes);
   static uint64_t ReverseBits(uint64_t value, uint32_t bits);
-  static bool Selects(const Member& option, uint64_t value);
 
   std::span<const uint8_t> bytes_;
   uint64_t at_ = 0;
@@ -169,11 +199,7 @@ template <typename AnyVisitor>
 bool Decoder::Integer(const Type& type, AnyVisitor& visitor) {
   uint64_t value;
   if (!(type.variable ? Variable(type, value) : Fixed(type, value))) return false;
-  if (type.clocked) {
-    const uint64_t mask = type.bits == 64 ? ~uint64_t{0} : (uint64_t{1} << type.bits) - 1;
-    const uint64_t carry = value < (clock_ & mask) ? mask + 1 : 0;
-    clock_ = (clock_ & ~mask) + carry + value;
-  }
+  if (type.clocked) MoveClock(value, type.bits);
   if (type.is_signed && type.bits < 64) {
     const uint64_t sign = uint64_t{1} << (type.bits - 1);
     value = (value ^ sign) - sign;
@@ -230,6 +256,14 @@ template <typename AnyVisitor>
 bool Decoder::Struct(const Type& type, AnyVisitor& visitor) {
   visitor.BeginStruct(type);
   for (const Member& member : type.members) {
+    if constexpr (requires { visitor.PlainMember(member, uint64_t{}); }) {
+      if (member.type.plain) {
+        uint64_t value;
+        if (!Plain(member.type, value)) return false;
+        visitor.PlainMember(member, value);
+        continue;
+      }
+    }
     visitor.BeginMember(type, member);
     if (!Walk(member.type, visitor)) return false;
   }

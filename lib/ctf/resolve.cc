@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/ctf/resolve.h"
 
+#include <algorithm>
 #include <array>
+#include <string_view>
 #include <utility>
 
 namespace weft::ctf {
@@ -166,14 +168,30 @@ uint64_t ConstantBits(const Type& type) {
   return 0;
 }
 
-void SetConstantBits(Type& type) {
-  for (Member& member : type.members) SetConstantBits(member.type);
-  for (Type& element : type.element) SetConstantBits(element);
-  type.constant_bits = ConstantBits(type);
+bool IsPlain(const Type& type) {
+  const bool is_remembered = type.clocked || type.saved != kNotSaved;
+  const bool is_usual = !type.variable && !type.reversed && !type.big_endian && type.base == 10;
+  return type.kind == TypeKind::kInteger && is_usual && !is_remembered && type.bits % 8 == 0 &&
+         type.align % 8 == 0;
 }
 
-void SetConstantBits(std::optional<Type>& type) {
-  if (type) SetConstantBits(*type);
+bool IsPrintable(std::string_view name) {
+  return std::ranges::all_of(name, [](char c) { return c >= ' ' && c <= '~'; });
+}
+
+// Sets what depends on the whole trace: constant_bits, plain, printable.
+void Finish(Type& type) {
+  for (Member& member : type.members) {
+    Finish(member.type);
+    member.printable = IsPrintable(member.name);
+  }
+  for (Type& element : type.element) Finish(element);
+  type.constant_bits = ConstantBits(type);
+  type.plain = IsPlain(type);
+}
+
+void Finish(std::optional<Type>& type) {
+  if (type) Finish(*type);
 }
 
 }  // namespace
@@ -201,11 +219,11 @@ Status ResolveReferences(TraceClass& trace) {
   }
   // An event's reference may lead to a field of its stream: sizes come last.
   for (auto& [id, stream] : trace.streams) {
-    SetConstantBits(stream.packet_context);
-    SetConstantBits(stream.event_context);
+    Finish(stream.packet_context);
+    Finish(stream.event_context);
     for (auto& [event_id, event] : stream.events) {
-      SetConstantBits(event.context);
-      SetConstantBits(event.payload);
+      Finish(event.context);
+      Finish(event.payload);
     }
   }
   return {};

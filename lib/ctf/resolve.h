@@ -12,9 +12,10 @@ namespace weft::ctf {
 // Counts the Types in `type`; fails over `budget` or kMaxTypeDepth, else takes them from `budget`.
 Status TakeNodes(const Type& type, uint32_t& budget);
 
-// Sets reference_saved, saved, constant_bits and, for variants selected by an enumeration's labels
-// (TSDL), the options' selectors. A class becomes unreadable if a reference names nothing, or no
-// unsigned integer before it. kCorrupt: the packet header has such a reference.
+// Sets reference_saved, saved, constant_bits, plain, printable and, for variants selected by an
+// enumeration's labels (TSDL), the options' selectors. A class becomes unreadable if a reference
+// names nothing, or no unsigned integer before it. kCorrupt: the packet header has such a
+// reference.
 Status ResolveReferences(TraceClass& trace);
 
 // Notes that a class cannot be decoded, with a line for people. `reason`: "metadata, line 3: ...".

@@ -179,6 +179,7 @@ bool StreamReader::DecodeHeaderFields(HeaderVisitor& header, std::string& proble
   if (stream_ != nullptr && stream_ != &found->second) {
     return problem = "its stream is not that of the packets before it", false;
   }
+  if (stream_ == nullptr) event_header_ = EventHeader(found->second.event_header);
   stream_ = &found->second;
   instance_id_ = header.stream_instance.value_or(0);
   packet_context_at_ = decoder_.position();
@@ -339,23 +340,41 @@ void StreamReader::NoteUnreadable(const EventRecordClass& event,
                         "follows it in its packet is shown");
 }
 
+// Returns false if the header is cut off.
+bool StreamReader::DecodeEventHeader(std::optional<uint64_t>& event_class) {
+  const uint64_t at = event_header_.Aligned(decoder_.position());
+  uint64_t word = 0;
+  const EventHeader::Form* form = decoder_.Peek(at, word) ? event_header_.Find(word) : nullptr;
+  if (form == nullptr) {
+    EventHeaderVisitor header;
+    if (stream_->event_header && !decoder_.Decode(*stream_->event_header, header)) return false;
+    event_class = header.event_class;
+    return true;
+  }
+  const EventHeader::Field& tag = event_header_.tag();
+  if (tag.bits != 0) decoder_.Save(event_header_.tag_saved(), tag.In(word));
+  if (form->time.bits != 0) decoder_.MoveClock(form->time.In(word), form->time.bits);
+  decoder_.set_position(at + form->bits);
+  event_class = form->event_class.In(word);
+  return true;
+}
+
 // Decodes one event without a visitor's output, to learn whether it is whole and where it ends.
 bool StreamReader::NextEvent(std::vector<std::string>& problems) {
   decoder_.set_position(next_event_at_);
   if (decoder_.AtEnd()) return false;
-  EventHeaderVisitor header;
-  if (stream_->event_header && !decoder_.Decode(*stream_->event_header, header)) {
+  std::optional<uint64_t> event_class;
+  if (!DecodeEventHeader(event_class)) {
     return Problem(problems, "an event is cut off in its header"), false;
   }
-  if (!header.event_class && stream_->events.size() > 1) {
+  if (!event_class && stream_->events.size() > 1) {
     return Problem(problems, "its events do not say which of the metadata's classes they are of"),
            false;
   }
-  if (last_class_ == nullptr || header.event_class != last_class_->id) {
-    const auto found =
-        header.event_class ? stream_->events.find(*header.event_class) : stream_->events.begin();
+  if (last_class_ == nullptr || event_class != last_class_->id) {
+    const auto found = event_class ? stream_->events.find(*event_class) : stream_->events.begin();
     if (found == stream_->events.end()) {
-      const std::string id = std::to_string(header.event_class.value_or(0));
+      const std::string id = std::to_string(event_class.value_or(0));
       return Problem(problems, "an event has the unknown id " + id), false;
     }
     last_class_ = &found->second;

@@ -15,6 +15,7 @@
 #include "lib/base/result.h"
 #include "lib/base/unique_fd.h"
 #include "lib/ctf/decoder.h"
+#include "lib/ctf/event_header.h"
 #include "lib/ctf/time_order.h"
 #include "lib/ctf/trace_class.h"
 
@@ -123,6 +124,7 @@ class StreamReader {
   bool ReadWholePacket(std::vector<std::string>& problems);
   void CheckPacketTimes(std::vector<std::string>& problems);
   bool NoteDiscarded();
+  bool DecodeEventHeader(std::optional<uint64_t>& event_class);
   bool NextEvent(std::vector<std::string>& problems);
   void Problem(std::vector<std::string>& problems, const std::string& what) const;
 
@@ -132,6 +134,7 @@ class StreamReader {
   UniqueFd fd_;
   uint64_t fd_begins_ = 0;  // where the bytes of fd_ lie in the file
   const DataStreamClass* stream_ = nullptr;
+  EventHeader event_header_{std::nullopt};  // of stream_
   uint64_t instance_id_ = 0;
   State state_ = State::kStart;
   Item item_;

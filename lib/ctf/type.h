@@ -3,8 +3,8 @@
 // and CTF 2), for parsing it, and for decoding packets. Invariants: a Type
 // owns its children; copies are deep. Names are those that people see: the
 // TSDL writer adds the leading underscore, the TSDL parser removes it.
-// Only ResolveReferences sets `saved` indexes and `constant_bits`. Thread-safety: plain
-// values.
+// Only ResolveReferences sets `saved` indexes, `constant_bits`, `plain` and `printable`.
+// Thread-safety: plain values.
 #ifndef WEFT_LIB_CTF_TYPE_H_
 #define WEFT_LIB_CTF_TYPE_H_
 
@@ -72,11 +72,14 @@ struct Type {
   bool clocked = false;   // its value updates the stream's clock
   bool variable = false;  // kInteger, kEnum: LEB128 (CTF 2); `bits` is 64
   bool reversed = false;  // the value's bits stand in the other order (CTF 2's bit-order)
-  uint8_t unit = 1;       // text: bytes of a code unit: 1 UTF-8, 2 UTF-16, 4 UTF-32
-  uint8_t base = 10;      // 2, 8, 10 or 16
-  uint8_t bits = 8;       // kInteger, kEnum: 1 to 64; kFloat: 32 or 64
-  uint32_t align = 8;     // bits; a power of two
-  uint64_t length = 0;    // kArray: elements
+  // A decimal kInteger of whole little-endian bytes whose value a decoder need not remember: most
+  // fields are such ones, and readers have a short way for them.
+  bool plain = false;
+  uint8_t unit = 1;     // text: bytes of a code unit: 1 UTF-8, 2 UTF-16, 4 UTF-32
+  uint8_t base = 10;    // 2, 8, 10 or 16
+  uint8_t bits = 8;     // kInteger, kEnum: 1 to 64; kFloat: 32 or 64
+  uint32_t align = 8;   // bits; a power of two
+  uint64_t length = 0;  // kArray: elements
   // kVariant, kSequence, kOptional: the integer that selects the option or counts the elements, as
   // the metadata names it ("len", "a.b", "stream.event.context.n"); kNotSaved until resolved. A
   // kInteger that is clocked: the name of its clock, or nothing.
@@ -96,6 +99,7 @@ struct Member {
   std::string name;
   Type type;
   std::vector<Range> selectors;  // of an option: the values that choose it
+  bool printable = false;        // the name has printable ASCII only
 };
 
 // Whether only the format itself uses the field. Such a field is not shown, unless another field
