@@ -18,6 +18,9 @@ inline constexpr size_t kMaxAuxiliaryBytes = 4096;  // of /proc/PID/auxv; it has
 // Code of the process that is searched for a system call and for the return from a signal handler.
 // The C library has both within its first 2 MiB.
 inline constexpr uint64_t kMaxSearchedBytes = uint64_t{256} << 20;
+// How long, and how often, the code of a program that begins is searched.
+inline constexpr std::chrono::milliseconds kBeginPatience{500};
+inline constexpr std::chrono::milliseconds kBeginPause{10};
 // Registers of the floating point unit: 11 KiB with AMX.
 inline constexpr size_t kMaxFpuBytes = 16384;
 // Stack on which the library's constructors run. They use some 2 KiB.

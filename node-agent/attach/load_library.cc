@@ -12,6 +12,7 @@
 #include <chrono>
 #include <fstream>
 #include <iterator>
+#include <thread>
 #include <vector>
 
 #include "lib/base/unique_fd.h"
@@ -46,6 +47,17 @@ Result<LibraryImage> ReadLibrary(const std::string& path) {
   auto image = LibraryImage::Parse(std::move(bytes));
   if (!image) return std::unexpected(std::move(image).error().Context(path));
   return image;
+}
+
+// Waits for the C library of a program that has just begun: its loader alone has no such code.
+Result<Gates> WaitForGates(const hooks::ProcessMemory& memory) {
+  const auto end = std::chrono::steady_clock::now() + kBeginPatience;
+  for (;;) {
+    WEFT_ASSIGN(const std::vector<hooks::MappedRange> ranges, hooks::ReadRanges(memory.pid()));
+    auto gates = SearchGates(memory, ranges);
+    if (gates || std::chrono::steady_clock::now() > end) return gates;
+    std::this_thread::sleep_for(kBeginPause);
+  }
 }
 
 // The thread that is used: the first that stops, beginning with the main one.
@@ -246,8 +258,8 @@ Status Load(int32_t pid, const LoadOptions& options) {
   if (!memory)
     return Fail(ErrorCode::kPermission,
                 "weft may not write its memory (" + memory.error().message + ")");
+  WEFT_ASSIGN(const Gates gates, WaitForGates(*memory));
   WEFT_ASSIGN(const std::vector<hooks::MappedRange> ranges, hooks::ReadRanges(pid));
-  WEFT_ASSIGN(const Gates gates, SearchGates(*memory, ranges));
   const std::vector<Provider> providers = FindProviders(*memory, ranges);
   Status status;
   hooks::InThreadOfItsOwn(
