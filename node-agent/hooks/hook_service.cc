@@ -181,8 +181,8 @@ std::vector<std::string> HookService::Summary() const {
       line.append(function).append(" (").append(object).append(")");
     }
     line += TypesText(functions);
-    if (const auto hint = hints_.find(rule); count == 0 && hint != hints_.end())
-      line += hint->second;
+    const auto hint = hints_.find(rule);
+    if (count == 0) line += hint == hints_.end() ? "; no process could be hooked" : hint->second;
     lines.push_back(line);
   }
   return lines;
@@ -203,7 +203,8 @@ std::vector<std::string> HookService::Refusals(const std::string& trace) const {
       if (failure.container == KeyOf(container.of))
         lines.insert("a process of " + container.of.name + ": " + failure.why);
     for (const HookRule& rule : container.of.rules)
-      if (const auto of = hooked_.find(Quoted(rule)); rule.trace == trace && of->second.empty())
+      if (const auto of = hooked_.find(Quoted(rule));
+          rule.trace == trace && of->second.empty() && !refused_.contains(of->first))
         lines.insert(Quoted(rule).substr(prefix.size()) + " was found in no process" + Hint(rule));
   }
   return {lines.begin(), lines.end()};
@@ -240,7 +241,6 @@ void HookService::Wait() {
 }
 
 void HookService::TakeOrders() {
-  std::vector<HookRule> gone;
   {
     const std::lock_guard lock(mutex_);
     if (number_ == wanted_number_) return;
@@ -254,7 +254,7 @@ void HookService::TakeOrders() {
       changed_.insert(KeyOf(container.of));
       if (has_rules) continue;
       refusals_.erase(KeyOf(container.of));
-      if (old != before.end() && container.of.rules.empty()) gone = old->second->of.rules;
+      for (const HookRule& rule : container.of.rules) refused_.erase(Quoted(rule));
     }
     std::erase_if(refusals_, [&](const auto& entry) {
       return std::ranges::none_of(wanted_,
@@ -263,8 +263,6 @@ void HookService::TakeOrders() {
     containers_ = wanted_;
     listeners_ = wanted_listeners_;
   }
-  // In a cluster, Refusals tells it.
-  if (!pod_of_) NoteUnknown(gone);
 }
 
 bool HookService::HasRules() const {
@@ -399,6 +397,9 @@ void HookService::Record(int32_t pid, const Container& container, const Status& 
   }
   for (const std::string& object : report.objects)
     if (objects_.size() < kMaxObjectNames) objects_.insert(object);
+  for (const RefusedFunction& refused : report.refused)
+    if (!refused.exit_only && !refused.function.empty())
+      refused_.insert(Quoted(rules[refused.rule]));
   for (const HookRule& rule : rules) hints_[Quoted(rule)] = Hint(rule);
   // One line for each reason.
   std::map<std::array<std::string, 4>, std::vector<std::string>> reasons;
@@ -423,6 +424,8 @@ void HookService::Record(int32_t pid, const Container& container, const Status& 
 // Returns the end of a line about a rule that has hooked nothing.
 std::string HookService::Hint(const HookRule& rule) const {
   const std::string& pattern = rule.rule.object;
+  // Another line has the reason.
+  if (refused_.contains(Quoted(rule))) return "";
   if (rule.rule.set) return "; no process has loaded a library that has its functions";
   if (!pattern.empty() && std::ranges::none_of(objects_, [&](const std::string& object) {
         return weft_glob_match_str(pattern.c_str(), object.c_str());
@@ -437,7 +440,9 @@ std::string HookService::Hint(const HookRule& rule) const {
     return "; no process has loaded a file \"" + pattern + "\"" + DidYouMean(near.best());
   }
   const auto near = near_names_.find(Quoted(rule));
-  if (near == near_names_.end() || near->second.best().empty()) return "";
+  if (near == near_names_.end() || near->second.best().empty())
+    return "; no file that a process loaded has it (see nm -C or nm -D), or it is of the C library "
+           "and in no set";
   return "; there is no such function" + DidYouMean(near->second.best());
 }
 
@@ -446,16 +451,6 @@ void HookService::Note(const Container& container, const std::string& text) {
   if (noted_.size() < kMaxNotes && noted_.insert(text).second) notes_.push_back(text);
   std::set<std::string>& refusals = refusals_[KeyOf(container.of)];
   if (refusals.size() < kMaxNotes && refusals.insert(text).second) ++news_;
-}
-
-void HookService::NoteUnknown(const std::vector<HookRule>& rules) {
-  const std::lock_guard lock(mutex_);
-  for (const HookRule& rule : rules)
-    if (hooked_[Quoted(rule)].empty())
-      Note(containers_.front(),
-           Quoted(rule) + ": no function that it means was hooked in any process" +
-               (hints_[Quoted(rule)].empty() ? "; see nm -C or nm -D for the names in a file"
-                                             : hints_[Quoted(rule)]));
 }
 
 }  // namespace weft::hooks

@@ -107,7 +107,6 @@ class HookService {
               const HookReport& report);
   bool SetFailure(int32_t pid, Failure failure);
   void Note(const Container& container, const std::string& text);
-  void NoteUnknown(const std::vector<HookRule>& rules);
   [[nodiscard]] std::string Hint(const HookRule& rule) const;
   [[nodiscard]] const Container* ContainerOf(const std::string& pod,
                                              const std::vector<MappedRange>& ranges) const;
@@ -131,6 +130,7 @@ class HookService {
   std::map<int32_t, Failure> failures_;  // by process
   // By the text of the rule: functions and their objects.
   std::map<std::string, std::map<std::pair<std::string, std::string>, TypeSource>> hooked_;
+  std::set<std::string> refused_;                // likewise: rules with a function that is refused
   std::map<std::string, std::string> hints_;     // likewise: what may be meant instead
   std::map<std::string, NearNames> near_names_;  // likewise
   std::set<std::string> objects_;                // that processes have

@@ -292,6 +292,18 @@ class NearNames(FunctionsTest):
         self.assertIn('function "many_argument" of "local_functions": hooked 0 functions; there is no such function, '
                       'did you mean "many_arguments" (local_functions)?', err)
 
+    def test_function_that_is_refused_is_told_once(self):
+        _, err = self.record(*self.trace(function_yaml("many_arguments", where="nothing > 1")),
+                             program=[PROGRAM, "calls", 1])
+        self.assertIn('its filter names "nothing"', err)
+        self.assertTrue(err.endswith('function "many_arguments" of "local_functions": hooked 0 functions\n'), err)
+        self.assertNotIn("nm -C", err)
+
+    def test_function_of_the_c_library_is_told(self):
+        _, err = self.record(*self.trace(function_yaml("printf", target="*")), program=[PROGRAM, "calls", 1])
+        self.assertEqual(err.count('function "printf"'), 1)
+        self.assertIn("it is of the C library and in no set", err)
+
     def test_unknown_library_is_told_with_the_nearest_names(self):
         _, err = self.record(*self.trace(function_yaml("my_checksum", target="libwefd.so*")),
                              program=[PROGRAM, "calls", 1])
