@@ -25,8 +25,8 @@ inline constexpr const char* kExitStatusHelp = R"(Exit status:
     123  weft itself failed, or could not take in all processes; what was recorded is readable
     126  PROGRAM cannot be executed
     127  PROGRAM was not found
-  weft view, weft export: 0; 1 cannot write; 3 no trace found; 4 parts of it are damaged; 120;
-    export also 122: the file cannot be made
+  weft view, weft report, weft export: 0; 1 cannot write; 3 no trace found; 4 parts of it are
+    damaged; 120; export also 122: the file cannot be made
   weft list: 0; 120; 121 no such program or process
   weft status: 0, also when nothing is being recorded; 120
   weft statedump: 0; 120; 121 no kernel events are being recorded)";

@@ -295,7 +295,7 @@ TypePtr<UserSpec> UserSchema() {
        MakeField(
            "functions", &T::functions, ListOf(FunctionRuleSchema(), limits::kEventRules),
            "Functions of unmodified programs: entry and exit of each call, with arguments and "
-           "return value. In local mode on x86-64 only.")});
+           "return value. On x86-64 only.")});
 }
 
 // --- kernel ----------------------------------------------------------------------------------

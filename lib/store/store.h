@@ -88,7 +88,8 @@ inline constexpr size_t kDirectBytes = 128 * 1024;
 // can take 30 times as long.
 inline constexpr uint32_t kSmallDirect = 16;
 inline constexpr size_t kDirectAlignment = PageBuffer::kPageBytes;
-// Of a padded packet: the first page, the one with its last bytes, and the one with the padding's.
+// Pages of a padded packet that are copied: the first, the one with its last bytes, and the one
+// with the padding's last bytes.
 inline constexpr size_t kEdgePages = 3;
 // Bytes of the page cache that are written to disk at a time. Smaller pieces cost more, larger
 // ones take longer.

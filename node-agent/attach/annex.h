@@ -3,9 +3,9 @@
 // what ld.so and libc would give it at a start. It stays as long as the library does, and is
 // mapped from the library's file, readable and executable.
 //
-// It holds the trampoline, a function getauxval over the process's auxiliary vector, an environment
-// of three variables where the library looks for that of the start, and the place of restartable
-// sequences. Nothing here touches a process. Thread-safety: plain values.
+// It holds the trampoline, a function getauxval over the process's auxiliary vector, the place of
+// restartable sequences, and three environment variables where the library looks for those of the
+// start. Nothing here touches a process. Thread-safety: plain values.
 #ifndef WEFT_NODE_AGENT_ATTACH_ANNEX_H_
 #define WEFT_NODE_AGENT_ATTACH_ANNEX_H_
 

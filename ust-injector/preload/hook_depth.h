@@ -40,7 +40,7 @@ static inline struct weft_depth* weft_depth_entry(uint64_t thread, uint32_t i) {
   return &weft_depths[(((uint32_t)(thread >> 6) * 2654435761u >> 22) + i) % WEFT_DEPTH_THREADS];
 }
 
-// The same, without a system call; NULL: it takes one, or the thread has none yet.
+// Returns the thread's depth without a system call; NULL if that needs one, or there is none yet.
 static inline struct weft_depth* weft_depth_known(void) {
   const uint64_t self = weft_thread_pointer();
   const uint32_t tid = weft_thread_id_known();

@@ -22,7 +22,7 @@ struct weft_hook_pieces {
   uint32_t count;
   uint32_t bytes;   // used of `memory`
   uint16_t faults;  // values that could not be read
-  // Of the entry, for late values.
+  // Addresses at the entry, for values that are read at the exit.
   uint64_t addresses[WEFT_HOOK_MAX_VALUES];
   char memory[WEFT_HOOK_TEXT_BYTES + 16];  // peek copies whole words
 };

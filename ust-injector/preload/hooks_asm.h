@@ -62,7 +62,7 @@ static inline uint64_t* weft_hook_slot(const struct weft_hook_registers* registe
 
 static inline uint64_t weft_hook_value_of(const struct weft_hook_registers* registers,
                                           const struct weft_hook_value* v) {
-  // Of each source, the word in the stack where `registers` begin.
+  // Number of the first word of each source, counted from `registers`.
   static const uint8_t words[8] = {
       [WEFT_HOOK_GENERAL] = 8, [WEFT_HOOK_STACK] = 19, [WEFT_HOOK_RESULT] = 14};
   return ((const uint64_t*)registers)[words[v->source % 8] + v->index];

@@ -129,7 +129,8 @@ Status CompileFunction(const api::FunctionRule& function, const std::string& fil
   return {};
 }
 
-// Of a set, the functions are recorded whose events have what the rule's filter names.
+// Compiles a rule. If it names a set, only those functions of the set are kept whose events have
+// what the rule's filter names.
 Status CompileFunctionOrSet(const api::FunctionRule& rule, const api::Trace& trace,
                             CompiledChannel& to) {
   std::string compiled;
