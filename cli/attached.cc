@@ -11,9 +11,11 @@
 #include <csignal>
 #include <filesystem>
 #include <fstream>
+#include <string_view>
 
 #include "lib/base/pidfd.h"
 #include "lib/base/signal_fd.h"
+#include "lib/event/text.h"
 
 namespace weft::cli {
 namespace {
@@ -23,6 +25,29 @@ std::string NameOf(int32_t pid) {
   std::string name;
   std::getline(in, name);
   return name;
+}
+
+// A process chooses its name, which is shown on terminals.
+std::string ShownName(int32_t pid) {
+  std::string name = NameOf(pid);
+  return IsPrintableUtf8(name) ? name : "process " + std::to_string(pid);
+}
+
+std::string WhyNoProcess(int32_t pid) {
+  const std::string number = std::to_string(pid);
+  std::string why = "there is no process " + number + "; ps -e shows all";
+  constexpr std::string_view kProcess = "Tgid:\t";
+  std::ifstream in("/proc/" + number + "/status");
+  for (std::string line; std::getline(in, line);) {
+    if (!line.starts_with(kProcess)) continue;
+    const std::string process = line.substr(kProcess.size());
+    if (process != number) {
+      why = number;
+      why.append(" is a thread of process ").append(process).append("; use --pid ").append(process);
+    }
+    break;
+  }
+  return why;
 }
 
 }  // namespace
@@ -36,7 +61,10 @@ std::vector<int32_t> ProcessesCalled(const std::string& name) {
     const auto [end, bad] = std::from_chars(number.data(), number.data() + number.size(), pid);
     if (bad != std::errc() || end != number.data() + number.size() || pid == getpid()) continue;
     const auto program = std::filesystem::read_symlink(entry.path() / "exe", error);
-    if (NameOf(pid) == name || (!error && program.filename() == name)) pids.push_back(pid);
+    // The file of a program that was installed again meanwhile has this in its name.
+    const bool is_file =
+        !error && (program.filename() == name || program.filename() == name + " (deleted)");
+    if (is_file || NameOf(pid) == name) pids.push_back(pid);
   }
   std::ranges::sort(pids);
   return pids;
@@ -48,7 +76,7 @@ bool Attached::Add(int32_t pid) {
   if (!pidfd) return false;
   pids_.push_back(pid);
   pidfds_.push_back(std::move(pidfd));
-  names_ += (names_.empty() ? "" : ", ") + NameOf(pid);
+  names_ += (names_.empty() ? "" : ", ") + ShownName(pid);
   return true;
 }
 
@@ -56,8 +84,7 @@ Result<Attached> Attached::Prepare(const std::vector<int32_t>& given,
                                    const std::vector<int32_t>& named) {
   Attached attached;
   for (const int32_t pid : given)
-    if (!attached.Add(pid))
-      return Fail(ErrorCode::kNotFound, "there is no process " + std::to_string(pid));
+    if (!attached.Add(pid)) return Fail(ErrorCode::kNotFound, WhyNoProcess(pid));
   for (const int32_t pid : named) attached.Add(pid);
   if (attached.pids_.empty())
     return Fail(ErrorCode::kNotFound, "all processes with this name have ended: try again");

@@ -3,15 +3,20 @@
 // folders.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <spawn.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
+#include "cli/attached.h"
 #include "cli/elf_file.h"
 #include "cli/event_check.h"
 #include "cli/install_tree.h"
@@ -286,6 +291,36 @@ TEST_F(SessionFolders, KeepsFolderWhereAProcessListens) {
   listening.reset();
   ClearAbandonedFolders(runtime);
   EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(Attached, TellsThreadsFromProcesses) {
+  pid_t tid = 0;
+  std::thread([&tid] {
+    tid = gettid();
+    const auto attached = Attached::Prepare({tid}, {});
+    ASSERT_FALSE(attached);
+    EXPECT_EQ(attached.error().message, std::to_string(tid) + " is a thread of process " +
+                                            std::to_string(getpid()) + "; use --pid " +
+                                            std::to_string(getpid()));
+  }).join();
+  const auto none = Attached::Prepare({INT32_MAX}, {});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().message, "there is no process 2147483647; ps -e shows all");
+}
+
+TEST(ProcessesCalled, FindsProgramsWhoseFileIsGone) {
+  const std::string name = "weft-cli-units-" + std::to_string(getpid());
+  const std::string path = testing::TempDir() + name;
+  std::filesystem::copy_file("/bin/sleep", path);
+  std::string duration = "1000";
+  char* arguments[] = {const_cast<char*>(path.c_str()), duration.data(), nullptr};
+  pid_t pid = 0;
+  ASSERT_EQ(posix_spawn(&pid, path.c_str(), nullptr, nullptr, arguments, environ), 0);
+  EXPECT_EQ(ProcessesCalled(name), std::vector<int32_t>{pid});
+  std::filesystem::remove(path);
+  EXPECT_EQ(ProcessesCalled(name), std::vector<int32_t>{pid});
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
 }
 
 }  // namespace

@@ -66,7 +66,10 @@ uint64_t AuxiliaryValue(const std::vector<uint8_t>& vector, uint64_t type) {
 Status CheckProgram(int32_t pid) {
   const UniqueFd file(open(Proc(pid, "exe").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file && errno == ENOENT) return Refuse("it is a thread of the kernel");
-  if (!file) return Fail(ErrorCode::kPermission, FailErrno("its program").error().message);
+  if (!file)
+    return Fail(ErrorCode::kPermission,
+                FailErrno("weft may not look at its program").error().message +
+                    "; run it as root with CAP_SYS_PTRACE");
   const auto image = ElfImage::Read(file.get());
   if (!image || image->header().e_machine != EM_X86_64)
     return Refuse("its program is not of this machine's 64-bit architecture");

@@ -53,7 +53,9 @@ Status AttachedProcesses::Attach(const std::vector<int32_t>& pids, const Load& l
     for (const auto& [pid, pidfd] : running) {
       if (finder_.ControlOf(pid) != 0 || HasEnded(pidfd)) continue;
       const Status loaded = load(pid);
-      if (!loaded && !HasEnded(pidfd)) return loaded;
+      const bool tries_again =
+          !loaded && loaded.error().code == ErrorCode::kNotFound && round + 1 < kLoadRounds;
+      if (!loaded && !tries_again && !HasEnded(pidfd)) return loaded;
       has_loaded = true;
     }
     if (has_loaded) looked = areas_.LookForAreas();
