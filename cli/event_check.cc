@@ -155,9 +155,11 @@ EventCheck CheckEvents(const std::vector<api::Trace>& traces, const Offered& off
   if (std::ranges::none_of(traces, [](const api::Trace& t) { return t.spec.RecordsUser(); }))
     return check;
   if (offered.is_static) {
-    check.problems.push_back(program +
-                             " is statically linked: libweft.so cannot be loaded into it, only "
-                             "programs that it starts are recorded");
+    check.problems.push_back(
+        program +
+        " is statically linked: libweft.so cannot be loaded into it, only "
+        "programs that it starts are recorded; once it runs, weft record --pid "
+        "records it, as root");
     return check;
   }
   if (std::ranges::all_of(traces, [](const api::Trace& t) { return t.spec.user.events.empty(); }))

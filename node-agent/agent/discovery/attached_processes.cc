@@ -35,7 +35,12 @@ void AttachedProcesses::AddStarter() {
 
 Status AttachedProcesses::Attach(const std::vector<int32_t>& pids, const Load& load) {
   finder_.Begin();
-  if (!finder_.refusal().empty()) return Fail(ErrorCode::kPermission, finder_.refusal());
+  if (!finder_.refusal().empty())
+    return Fail(
+        ErrorCode::kPermission,
+        "programs that run already (--pid, --process) are not recorded: " + finder_.refusal() +
+            "; run weft as root, or let weft start the program: weft record ... -- "
+            "PROGRAM");
   std::map<int32_t, UniqueFd> running;
   for (const int32_t pid : pids) {
     UniqueFd pidfd = OpenPidfd(pid);
