@@ -223,8 +223,8 @@ class Kubectl(LocalTest):
         self.kubeconfig = self.folder / "kubeconfig"
         self.write_kubeconfig({"token": TOKEN})
 
-    def record(self, *options):
-        subprocess.run([WEFT, "record", "-q", "--event", "emitter:*", "-o", self.recorded, "--",
+    def record(self, *options, runner=()):
+        subprocess.run([WEFT, "record", "-q", "--event", "emitter:*", "-o", self.recorded, "--", *runner,
                         *self.emitter("--events", "3000", "--threads", "2", *options)], check=True, capture_output=True)
 
     def files(self):
@@ -323,7 +323,8 @@ class Kubectl(LocalTest):
         """Makes another recording, of many packets, and puts each packet behind the second one into a chunk of its own,
         as a relay does. Returns, for each stream, its chunks, the oldest first."""
         self.recorded = self.folder / "long"
-        self.record("--pause-us", "1000")
+        # On one CPU: all packets are in one stream then.
+        self.record("--pause-us", "1000", runner=("taskset", "-c", str(min(os.sched_getaffinity(0)))))
         self.api.files = self.files()
         streams = []
         for path in [path for path in self.api.files if not path.endswith("metadata")]:

@@ -353,10 +353,10 @@ class Chunks(RelayTest):
         hold = self.folder / "release"
         weft = self.start("-e", "emitter:*", *self.LARGE,
                           program=self.emitter("--events", 60000, "--threads", 2, *self.SLOWLY, "--hold", hold))
+        self.wait_for(lambda: self.removed() > 0)
         for _ in range(3):
-            before = self.removed()
-            self.wait_for(lambda: self.removed() > before)
             self.restart_with("--trace-quota", "1Mi")
+            self.wait_for(lambda: self.metric("weft_relay_streams_total") > 0)
         hold.touch()
         self.finish(weft)
         counts = self.counts()
