@@ -53,9 +53,10 @@ class Decoder {
   void SetSavedValues(uint32_t count) { saved_.assign(count, 0); }
 
   // False: the bytes contradict the type; position and clock then mean nothing. `AnyVisitor` is
-  // Visitor, or a final class with its functions, which the compiler then calls directly: readers
-  // of whole traces spend their time here. If it has PlainMember(const Member&, uint64_t), this is
-  // called in place of BeginMember and Integer for members that are Type::plain.
+  // Visitor, or a final class with its functions, which the compiler then calls directly, since
+  // whoever reads a whole trace spends the time here. If the class has PlainMember(const Member&,
+  // uint64_t), the decoder calls that in place of BeginMember and Integer for each member that is
+  // Type::plain.
   template <typename AnyVisitor>
   [[nodiscard]] bool Decode(const Type& type, AnyVisitor& visitor) {
     // Elements without bits are the only ones that the packet's size does not bound.
