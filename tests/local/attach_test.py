@@ -154,8 +154,8 @@ class Linked(AttachTest):
         if shutil.which(compiler) is None:
             self.skipTest(f"there is no {compiler}")
         program = self.folder / "local_attached_other"
-        source = pathlib.Path(__file__).with_name("attached.c")
-        command = [compiler, "-std=gnu11", "-O1", *options, source, "-o", program, "-pthread"]
+        source = pathlib.Path(__file__).resolve().with_name("attached.c")
+        command = [compiler, "-std=gnu11", "-O1", "-I", source.parents[2], *options, source, "-o", program, "-pthread"]
         built = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE, check=False)
         self.assertEqual(built.returncode, 0, built.stderr)
         return program

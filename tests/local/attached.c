@@ -41,11 +41,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#if defined(__clang__)
-#define HOOKED __attribute__((noinline, optnone, used, visibility("default")))
-#else
-#define HOOKED __attribute__((noinline, noipa, used, visibility("default")))
-#endif
+#include "tests/local/hooked.h"
 
 HOOKED int64_t traced_call(int64_t n) { return n * 3 + 1000001; }
 

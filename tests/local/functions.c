@@ -28,12 +28,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// A function that is called as its prototype says, whatever the compiler knows of its callers.
-#if defined(__clang__)
-#define HOOKED __attribute__((noinline, optnone, used, visibility("default")))
-#else
-#define HOOKED __attribute__((noinline, noipa, used, visibility("default")))
-#endif
+#include "tests/local/hooked.h"
 
 struct pair {
   long a, b;
