@@ -54,7 +54,7 @@ class Decoder {
 
   // False: the bytes contradict the type; position and clock then mean nothing. `AnyVisitor` is
   // Visitor, or a final class with its functions, which the compiler then calls directly, since
-  // whoever reads a whole trace spends the time here. If the class has PlainMember(const Member&,
+  // a reader of a whole trace spends its time here. If the class has PlainMember(const Member&,
   // uint64_t), the decoder calls that in place of BeginMember and Integer for each member that is
   // Type::plain.
   template <typename AnyVisitor>
