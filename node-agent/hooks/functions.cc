@@ -321,7 +321,7 @@ bool IsCLibrary(const std::string& name) {
 
 std::string WhyNotObject(const std::string& name) {
   const auto begins = [&name](std::string_view with) { return name.starts_with(with); };
-  if (begins("libweft")) return "it is weft's own library";
+  if (begins("libweft") || begins("memfd:libweft")) return "it is weft's own library";
   if (begins("ld-linux") || begins("ld.so") || begins("ld-2.")) return "it is the dynamic loader";
   if (IsCLibrary(name) || begins("ld-musl"))
     return "functions of the C library also run in children of posix_spawn, which share the "
