@@ -322,6 +322,7 @@ class Planner {
       FillDenied(api::kConditionFunctionsHooked, "HookedInPart", "Hooked");
       FillDenied(api::kConditionPreloadKept, "ImagePreloadReplaced", "Kept");
       FillDenied(api::kConditionConsumerHealthy, "ConsumerOutOfMemory", "Recovered");
+      FillDenied(api::kConditionAgentStayed, "AgentWasAway", "Stayed");
     }
   }
 
@@ -509,7 +510,8 @@ class Planner {
       const bool is_of_nodes =
           now.type == api::kConditionKernelTracing || now.type == api::kConditionBuffersGranted ||
           now.type == api::kConditionFunctionsHooked || now.type == api::kConditionPreloadKept ||
-          now.type == api::kConditionConsumerHealthy || now.type == api::kConditionRelayAvailable;
+          now.type == api::kConditionConsumerHealthy || now.type == api::kConditionAgentStayed ||
+          now.type == api::kConditionRelayAvailable;
       if (is_of_nodes && now.status != ConditionStatus::kFalse) continue;
       const bool is_end = now.reason == "Completed" || now.reason == "Uninstalled";
       std::string text = now.message.empty() ? "the Trace is now: " + now.reason : now.message;

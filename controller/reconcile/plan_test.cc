@@ -674,7 +674,8 @@ TEST_F(Life, SaysOnceWhatIsMissingInPods) {
   AddPod("a", "n1", true);
   Step();
   for (const auto& [type, reason] : {std::pair(api::kConditionPreloadKept, "ImagePreloadReplaced "),
-                                     std::pair(api::kConditionFunctionsHooked, "HookedInPart ")}) {
+                                     std::pair(api::kConditionFunctionsHooked, "HookedInPart "),
+                                     std::pair(api::kConditionAgentStayed, "AgentWasAway ")}) {
     s_.sessions.at(0).status.conditions = {
         {.type = std::string(type), .status = api::ConditionStatus::kFalse}};
     EXPECT_EQ(Reasons(Step()), reason);

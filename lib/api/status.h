@@ -39,6 +39,8 @@ inline constexpr std::string_view kConditionFunctionsHooked = "FunctionsHooked";
 inline constexpr std::string_view kConditionPreloadKept = "PreloadKept";
 // False: on some nodes, the namespace's consumer exceeded its memory limit lately.
 inline constexpr std::string_view kConditionConsumerHealthy = "ConsumerHealthy";
+// False: while the Trace recorded, some nodes were without an agent for a while.
+inline constexpr std::string_view kConditionAgentStayed = "AgentStayed";
 
 // metav1.Condition.
 struct Condition {

@@ -182,12 +182,17 @@ class NodeLife(LifeTest):
         # next consumer makes the relay cut off packets that it cannot make again, since their ring is gone.
         stays = self.emit(pod, 100, "--hold", self.hold)
         self.wait_for(lambda: self.delivered() == 200, "the events do not come")
+        self.assertEqual(self.condition(NAMESPACE, "AgentStayed"), ("", "", ""))
         for pid in self.node_processes():
             os.kill(pid, signal.SIGKILL)
         self.keeper.wait(PATIENCE)
         goes.kill()
         goes.wait()
+        self.let_time_pass()
         self.start_node()
+        message = self.wait_condition(NAMESPACE, "AgentStayed", "False", "AgentWasAway")
+        self.assertRegex(message, r"^no agent ran from 2\S+Z to 2\S+Z: programs that began and ended meanwhile are in "
+                                  r"no count$")
         # An agent that has taken this one in has looked for the others.
         self.emit(pod, 100, "--hold", self.hold)
         self.wait_for(lambda: self.delivered() == 300, "the events do not come")
@@ -197,6 +202,12 @@ class NodeLife(LifeTest):
         self.assertEqual((counts["recorded"], counts["delivered"]), (300, 300))
         self.assertRegex(self.metrics(), r"weft_streams_tail_unknown_total\{[^}]*\} 1\n")
         self.stop_node()
+
+    def let_time_pass(self):
+        """The agent was there an hour ago."""
+        present = self.folder / "state/present"
+        past = present.stat().st_mtime - 3600
+        os.utime(present, (past, past))
 
     def test_a_journal_goes_with_the_last_session_of_its_namespace(self):
         self.pod("one")

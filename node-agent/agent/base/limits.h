@@ -65,6 +65,11 @@ inline constexpr std::chrono::milliseconds kHugePageRetry{100};
 inline constexpr size_t kMaxAdoptedAreas = 1024;
 // In a cluster: the loop checks deadlines every kTick. If it did not for this long, it hangs.
 inline constexpr std::chrono::seconds kStuckTime{30};
+// In a cluster: how often an agent notes that it is there, and after how long without such a note
+// programs may have begun and ended uncounted. A session remembers so many of these times.
+inline constexpr std::chrono::seconds kPresenceInterval{1};
+inline constexpr std::chrono::seconds kAbsence{3};
+inline constexpr size_t kMaxTimesAway = 3;
 // The search for the kubelet's folder in the hierarchy of cgroups: at most this deep below its
 // root, through at most this many folders.
 inline constexpr int kMaxKubepodsDepth = 5;

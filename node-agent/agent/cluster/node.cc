@@ -56,6 +56,9 @@ Status Node::Restore() {
   WEFT_TRY(parts.consumers.TakeFromDisk(namespaces));
   parts.sessions.RenewWithoutJournal(
       [&](const std::string& consumer) { return parts.consumers.Find(consumer) != nullptr; });
+  absence_.emplace(std::filesystem::path(parts.sessions.dir()).replace_filename("present"));
+  // The keeper answers for an agent that is started again.
+  if (agent_.recoveries() == 0) absent_since_ = absence_->Since(std::chrono::system_clock::now());
   hooks_.Restored();
   parts.finder.SetMembership([this](int32_t pid) { return pods_.ContainerOf(pid); });
   auto feed =
@@ -179,6 +182,7 @@ void Node::Settle(int64_t now_ns) {
   if (pods_.OpenVolumes()) settled_ = false;
   agent_.TakeArrivals();
   knows_all_ = true;
+  NotePresence(now_ns);
   GiveUpLate(now_ns);
   const bool was_settled = settled_;
   if (!settled_) {
@@ -194,6 +198,21 @@ void Node::Settle(int64_t now_ns) {
   }
   Report(now_ns);
   reports_.Count(sessions, !was_settled, now_ns);
+}
+
+void Node::NotePresence(int64_t now_ns) {
+  if (!absence_) return;  // not restored yet
+  if (const Status stamped = absence_->Stamp(now_ns); !stamped) Note(stamped.error().message);
+  if (!absent_since_) return;
+  const std::string span = DescribeSpan(*absent_since_, std::chrono::system_clock::now());
+  absent_since_.reset();
+  for (const auto& [uid, session] : agent_.parts().sessions.all()) {
+    if (!IsActive(uid, *session)) continue;
+    std::vector<std::string>& absences = session->absences;
+    if (absences.size() == kMaxTimesAway) absences.erase(absences.begin());
+    absences.push_back(span);
+    agent_.parts().sessions.SaveOrNote(*session);
+  }
 }
 
 bool Node::IsActive(const std::string& uid, const Session& session) const {

@@ -27,10 +27,12 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "node-agent/agent/cluster/absence.h"
 #include "node-agent/agent/cluster/consumer_deaths.h"
 #include "node-agent/agent/cluster/feed.h"
 #include "node-agent/agent/cluster/hook_part.h"
@@ -89,6 +91,8 @@ class Node final : public AgentListener {
   void GiveUpLate(int64_t now_ns);
   void ForgetSessions();
   void Report(int64_t now_ns);
+  // Once all is known, lets the sessions of before say when no agent was here.
+  void NotePresence(int64_t now_ns);
 
   Agent& agent_;
   kube::Client& client_;
@@ -102,7 +106,9 @@ class Node final : public AgentListener {
   std::map<std::string, api::TraceSession> impossible_;  // orders that cannot be followed, by uid
   std::map<std::string, std::string> why_impossible_;    // by uid
   ConsumerDeaths deaths_;
-  std::map<std::string, int64_t> lost_;  // sessions without an order, by uid: since when
+  std::optional<Absence> absence_;              // from Restore on
+  std::optional<kube::WallTime> absent_since_;  // until all is known
+  std::map<std::string, int64_t> lost_;         // sessions without an order, by uid: since when
   bool orders_known_ = false;
   bool settled_ = true;
   std::atomic<int64_t> ticked_ns_{0};

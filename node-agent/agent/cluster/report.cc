@@ -203,6 +203,20 @@ std::string DescribeReplaced(const SelectedPods& pods) {
   return text;
 }
 
+// "": an agent was always there.
+std::string DescribeAbsences(const Session& session) {
+  if (session.absences.empty()) return "";
+  std::string text = "no agent ran";
+  for (const std::string& span : session.absences)
+    text += (&span == &session.absences.front() ? " from " : ", and from ") + span;
+  const api::TraceSpec& record = session.order->spec.record;
+  if (record.RecordsUser()) text += ": programs that began and ended meanwhile are in no count";
+  if (record.RecordsKernel())
+    text += std::string(record.RecordsUser() ? ", nor are" : ": in no count are") +
+            " events of the kernel";
+  return text;
+}
+
 // Not set before the first connection, or failure.
 void SetRelay(api::SessionStatus& status, const Session& session, kube::WallTime now) {
   const bool is_connected = std::ranges::any_of(session.channels, &SessionChannel::ready);
@@ -240,6 +254,8 @@ api::SessionStatus MakeStatus(const Session& session, const SelectedPods& pods,
   SetRelay(status, session, now);
   if (!consumer.empty())
     Set(status, order, api::kConditionConsumerHealthy, false, "ConsumerOutOfMemory", consumer, now);
+  if (const std::string absences = DescribeAbsences(session); !absences.empty())
+    Set(status, order, api::kConditionAgentStayed, false, "AgentWasAway", absences, now);
   const bool of_kernel = order.spec.record.RecordsKernel();
   const Verdict verdict = of_kernel ? JudgeKernel(session, kernel) : Verdict{};
   const bool all_told = CountPods(session, pods, status.pods);

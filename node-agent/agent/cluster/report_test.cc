@@ -180,6 +180,24 @@ TEST_F(Report, NamesFunctionsThatAreNotHooked) {
   EXPECT_EQ(condition->message, "f of libx.so is not recorded: its symbol has no size; another");
 }
 
+TEST_F(Report, SaysWhenNoAgentWasThere) {
+  const auto said = [&] {
+    const api::SessionStatus status = MakeStatus(session_, pods_, kernel_, kNow);
+    const auto* stayed = api::FindCondition(status.conditions, api::kConditionAgentStayed);
+    return stayed == nullptr ? "" : stayed->reason + ": " + stayed->message;
+  };
+  EXPECT_EQ(said(), "");
+  session_.absences = {"1 to 2"};
+  EXPECT_EQ(said(),
+            "AgentWasAway: no agent ran from 1 to 2: programs that began and ended meanwhile are "
+            "in no count");
+  session_.absences.emplace_back("3 to 4");
+  session_.order->spec.record.kernel.syscalls = {{.name = "openat"}};
+  EXPECT_EQ(said(),
+            "AgentWasAway: no agent ran from 1 to 2, and from 3 to 4: programs that began and "
+            "ended meanwhile are in no count, nor are events of the kernel");
+}
+
 TEST_F(Report, PausedIsReadyAndSaysSo) {
   session_.order->spec.record.paused = true;
   const api::SessionStatus status = MakeStatus(session_, pods_, kernel_, kNow);

@@ -145,6 +145,7 @@ class Session {
   bool probes_pending = false;             // containers are still searched for the first time
   std::vector<std::string> hook_notices;   // in a cluster: what of functions() is not recorded
   bool hooks_pending = false;              // processes do not have the hooks of the order yet
+  std::vector<std::string> absences;       // in a cluster: when no agent was here (absence.h)
   std::string
       kernel_refusal;  // why nothing of it can be recorded, with a module that is ready; "": it can
   std::string output;  // the folder; "": there is a relay

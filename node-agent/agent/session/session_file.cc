@@ -114,6 +114,7 @@ Status Session::Save(const std::string& path) const {
                {"uid", uid_},
                {"retired", CountsToJson(retired)},
                {"retired_ids", retired_ids},
+               {"absences", absences},
                {"channels", Json::array()}};
   if (order) json["order"] = api::ToJson(*order);
   for (const SessionChannel& channel : channels) json["channels"].push_back(ChannelToJson(channel));
@@ -154,6 +155,8 @@ Result<Session> Session::FromJson(const std::string& text) {
     session.prototype_.definition.created = session.created_;
     session.retired = CountsFromJson(json.at("retired"));
     json.at("retired_ids").get_to(session.retired_ids);
+    // Absent in a file of an earlier version.
+    session.absences = json.value("absences", std::vector<std::string>());
     for (const Json& channel : channels) {
       const bool of_kernel = channel.at("kernel").get<bool>();
       ChannelFromJson(channel,

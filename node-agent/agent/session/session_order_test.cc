@@ -312,11 +312,13 @@ TEST(Order, GoesOnFromTheCountsOfItsStatusUnlessItHasAFile) {
   session.AddChannel(kMain).reported.recorded = 5;
   EXPECT_TRUE(session.Change(FromOrder(order)));
   EXPECT_EQ(session.Counts().recorded, 15u);
+  session.absences = {"one", "another"};
   const std::string file = testing::TempDir() + "/weft-counts.json";
   ASSERT_TRUE(session.Save(file));
   const auto loaded = Session::Load(file);
   ASSERT_TRUE(loaded) << loaded.error().message;
   EXPECT_EQ(loaded->Counts(), session.Counts());
+  EXPECT_EQ(loaded->absences, session.absences);
   std::remove(file.c_str());
 }
 
