@@ -25,6 +25,7 @@ RELEASE = TOP / "build/release"
 MODULES = TOP / "build/kmod"
 TARGET = TOP / "build/images"
 TAG = "dev"
+CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"  # of public authorities, for debuginfod servers
 UNPRIVILEGED = "65532:65532"
 
 
@@ -56,7 +57,8 @@ def release_of(module):
 def agent():
     # Root, as it reaches into other containers; consumers drop it.
     image = weft_image("weft-agent", "weft-keeper", "weft-node-agent", "weft-consumer", "weft-types",
-                       "weft-install-test", user="0", files=["lib/libweft.so"])
+                       "weft-debuginfod", "weft-install-test", user="0", files=["lib/libweft.so"])
+    image.file(CERTIFICATES, CERTIFICATES)
     for source in kmod_sources():
         if str(source).startswith(TEST_MODULE):
             continue

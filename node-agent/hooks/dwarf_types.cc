@@ -402,7 +402,7 @@ Result<TypesByAddress> ReadDwarfTypes(int file, const std::vector<uint64_t>& add
   TypesByAddress types = reader.Read();
   if (types.empty() && reader.is_split())
     return Fail(ErrorCode::kUnsupported,
-                "it is in files of its own (.dwo), which are not read: compile without "
+                "it is split DWARF (.dwo, .dwp), which is not supported: compile without "
                 "-gsplit-dwarf, or give the types in the Trace");
   return types;
 }

@@ -19,6 +19,7 @@
 #include "lib/api/function_sets.h"
 #include "lib/event/match.h"
 #include "node-agent/hooks/displace.h"
+#include "node-agent/hooks/helper_program.h"
 #include "node-agent/hooks/limits.h"
 #include "node-agent/hooks/stopped_process.h"
 
@@ -161,8 +162,13 @@ Status ApplyStopped(const std::vector<Change>& changes, const ProcessMemory& mem
 class Planner {
  public:
   Planner(const ProcessMemory& memory, const std::vector<HookRule>& rules, FunctionCache& cache,
-          HookTable& table, HookReport& report)
-      : memory_(memory), rules_(rules), cache_(cache), table_(table), report_(report) {
+          HookTable& table, HookReport& report, const DebugSource& source)
+      : memory_(memory),
+        rules_(rules),
+        cache_(cache),
+        table_(table),
+        report_(report),
+        source_(source) {
     has_shadow_stack_ = HasShadowStack(memory.pid());
     if (has_shadow_stack_)
       why_no_exits_ = "the process has a shadow stack";
@@ -190,11 +196,12 @@ class Planner {
     }
     RefuseAll(object, refused, why_not);
     if (chosen.empty()) return;
-    const auto file = cache_.Read(memory_, object, rules_, chosen);
+    const auto file = cache_.Read(memory_, object, rules_, chosen, source_);
     if (!file) return RefuseAll(object, named, file.error().message);
     if (file->is_go)
       return RefuseAll(object, named, "Go's functions have stacks of their own kind");
     if (!file->why_no_types.empty()) report_.untyped[object.name] = file->why_no_types;
+    if (!file->why_no_symbols.empty()) report_.unnamed[object.name] = file->why_no_symbols;
     for (const auto& [rule, names] : file->near)
       for (NearName near : names) {
         near.object = object.name;
@@ -274,12 +281,14 @@ class Planner {
       }
       return WhyNotArgs(rule);
     };
-    if (known == file.types.end()) return add(RawRegisters(), TypeSource::kRegisters);
+    if (known == file.types.end())
+      return add(RawRegisters(), file.is_awaited ? TypeSource::kAwaited : TypeSource::kRegisters);
     if (std::string why = WhyNotFitting(rule, known->second); !why.empty()) return why;
     if (!rule.returns) rule.returns = known->second.returns;
     // Before the arguments that it has are added: they are counted, or have their own names.
     if (std::string why = ResolvePaths(known->second, rule); !why.empty()) return why;
-    return add(known->second.args, TypeSource::kDebugInformation);
+    return add(known->second.args,
+               file.has_servers_types ? TypeSource::kServer : TypeSource::kDebugInformation);
   }
 
   // Reads the function as it is without a hook.
@@ -324,6 +333,7 @@ class Planner {
   FunctionCache& cache_;
   HookTable& table_;
   HookReport& report_;
+  const DebugSource& source_;
   bool has_shadow_stack_ = false;
   std::string why_no_exits_;  // of all functions
   std::set<uint64_t> wanted_;
@@ -331,11 +341,57 @@ class Planner {
   std::vector<Change> changes_;
 };
 
+// Do types have to come from a server, if they are in no file?
+bool NeedsTypes(const api::FunctionRule& rule) {
+  return !rule.set &&
+         (std::ranges::none_of(rule.args, api::IsPositional) || !PathsOf(rule.args).empty());
+}
+
+// Can more symbols of an object have what its rules name? All objects of a process would be asked
+// for, if a rule did not have to name the object.
+bool NeedsSymbols(const FunctionFile& file, const std::vector<HookRule>& rules,
+                  const std::vector<size_t>& chosen) {
+  return std::ranges::any_of(chosen, [&](size_t i) {
+    const api::FunctionRule& rule = rules[i].rule;
+    if (rule.set || rule.object.empty()) return false;
+    return rule.name.find('*') != std::string::npos ||
+           std::ranges::none_of(file.functions, [&](const Function& f) { return f.rule == i; });
+  });
+}
+
+// Notes why a server did not give a file.
+void NoteMissing(const Error& error, FunctionFile& read, std::string& why) {
+  read.asks_again = true;
+  if (error.code == ErrorCode::kTimeout)
+    read.is_awaited = true;
+  else
+    why = error.message;
+}
+
+// Reads the functions of an object with all symbols that are to be had.
+Result<FunctionFile> ReadAll(int file, const std::string& root, const LoadedObject& object,
+                             const std::vector<HookRule>& rules, const std::vector<size_t>& chosen,
+                             const DebugSource& source) {
+  const std::vector<UniqueFd> more =
+      OpenMoreSymbols(HelperPath("weft-types"), file, root, object.path);
+  auto all = ReadFunctions(file, rules, chosen, more);
+  if (all && more.empty() && source.is_there() && NeedsSymbols(*all, rules, chosen)) {
+    auto symbols = FindSymbols(file, source);
+    if (!symbols)
+      NoteMissing(symbols.error(), *all, all->why_no_symbols);
+    else if (!symbols->empty())
+      all = ReadFunctions(file, rules, chosen, *symbols);
+  }
+  // A pattern may mean too many functions only because of the further symbols.
+  return all ? std::move(all) : ReadFunctions(file, rules, chosen);
+}
+
 }  // namespace
 
 Result<FunctionFile> FunctionCache::Read(const ProcessMemory& memory, const LoadedObject& object,
                                          const std::vector<HookRule>& rules,
-                                         const std::vector<size_t>& chosen) {
+                                         const std::vector<size_t>& chosen,
+                                         const DebugSource& source) {
   WEFT_ASSIGN(const UniqueFd file, memory.OpenObject(object));
   struct stat st{};
   if (fstat(file.get(), &st) != 0) return FailErrno(object.path);
@@ -346,38 +402,54 @@ Result<FunctionFile> FunctionCache::Read(const ProcessMemory& memory, const Load
       known != files_.end() && known->second.name == object.name)
     return known->second;
   const std::string root = "/proc/" + std::to_string(memory.pid()) + "/root";
-  auto all = ReadFunctions(file.get(), rules, chosen,
-                           OpenMoreSymbols(TypesProgram(), file.get(), root, object.path));
-  // A pattern may mean too many functions only because of the further symbols.
-  if (!all) all = ReadFunctions(file.get(), rules, chosen);
-  if (!all) return std::unexpected(std::move(all.error()));
-  FunctionFile read = std::move(*all);
+  WEFT_ASSIGN(FunctionFile read, ReadAll(file.get(), root, object, rules, chosen, source));
   read.name = object.name;
-  if (const std::vector<uint64_t> addresses = AddressesToType(read); !addresses.empty()) {
-    std::set<std::string> paths;
-    for (const size_t rule : chosen) {
-      std::vector<std::string> of = PathsOf(rules[rule].rule.args);
-      paths.insert(std::make_move_iterator(of.begin()), std::make_move_iterator(of.end()));
-    }
-    auto types = types_.Find(file.get(), root, object.path, addresses, paths);
-    if (types)
-      read.types = std::move(*types);
-    else if (types.error().code != ErrorCode::kNotFound)
-      read.why_no_types = types.error().message;
-  }
+  AddTypes(file.get(), root, object, rules, chosen, source, read);
   files_.insert_or_assign(key, read);
   return read;
 }
 
+void FunctionCache::AddTypes(int file, const std::string& root, const LoadedObject& object,
+                             const std::vector<HookRule>& rules, const std::vector<size_t>& chosen,
+                             const DebugSource& source, FunctionFile& read) {
+  const std::vector<uint64_t> addresses = AddressesToType(read);
+  if (addresses.empty()) return;
+  const bool needs = std::ranges::any_of(
+      read.functions, [&](const Function& f) { return NeedsTypes(rules[f.rule].rule); });
+  const auto debug = OpenDebugFile(file, root, object.path, needs ? source : DebugSource{});
+  if (!debug) {
+    if (needs && source.is_there())
+      NoteMissing(debug.error(), read, read.why_no_types);
+    else if (debug.error().code != ErrorCode::kNotFound)
+      read.why_no_types = debug.error().message;
+    return;
+  }
+  std::set<std::string> paths;
+  for (const size_t rule : chosen) {
+    std::vector<std::string> of = PathsOf(rules[rule].rule.args);
+    paths.insert(std::make_move_iterator(of.begin()), std::make_move_iterator(of.end()));
+  }
+  auto types = types_.Find(debug->file.get(), addresses, paths);
+  read.has_servers_types = debug->is_from_server;
+  if (types)
+    read.types = std::move(*types);
+  else
+    read.why_no_types = types.error().message;
+}
+
+bool FunctionCache::ForgetIncomplete() {
+  return std::erase_if(files_, [](const auto& entry) { return entry.second.asks_again; }) != 0;
+}
+
 Status HookProcess(int32_t pid, const std::vector<HookRule>& rules, FunctionCache& cache,
-                   HookReport& report) {
+                   HookReport& report, const DebugSource& source) {
   // Its parent is hooked, and stopped for that, itself.
   if (ShareMemory(pid, ParentOf(pid))) return {};
   WEFT_ASSIGN(const std::vector<MappedRange> ranges, ReadRanges(pid));
   const std::vector<LoadedObject> objects = ObjectsOf(ranges);
   WEFT_ASSIGN(const ProcessMemory memory, ProcessMemory::Open(pid));
   WEFT_ASSIGN(HookTable table, HookTable::Open(memory, objects));
-  Planner planner(memory, rules, cache, table, report);
+  Planner planner(memory, rules, cache, table, report, source);
   for (const LoadedObject& object : objects) planner.Plan(object);
   if (uint8_t byte = 0; !memory.Read(objects.front().begin, &byte, 1)) {
     report = {};  // it ended, or executed another program, meanwhile

@@ -34,12 +34,19 @@ struct RefusedFunction {
 };
 
 // Where the types of a function's values are from.
-enum class TypeSource : uint8_t { kTrace, kDebugInformation, kRegisters };
+enum class TypeSource : uint8_t {
+  kTrace,
+  kDebugInformation,
+  kServer,     // debug information from a debuginfod server
+  kRegisters,  // not known
+  kAwaited,    // likewise, until a server answers
+};
 
 struct HookReport {
   // By rule, object and function.
   std::map<std::tuple<size_t, std::string, std::string>, TypeSource> hooked;
   std::map<std::string, std::string> untyped;  // by object: why its debug information is not read
+  std::map<std::string, std::string> unnamed;  // likewise: why its debug file's symbols are not
   std::vector<RefusedFunction> refused;
   std::set<std::string> objects;       // names of all objects of the process
   std::map<size_t, NearNames> near;    // by rule: names near to one that an object does not have
@@ -50,11 +57,18 @@ struct HookReport {
 class FunctionCache {
  public:
   Result<FunctionFile> Read(const ProcessMemory& memory, const LoadedObject& object,
-                            const std::vector<HookRule>& rules, const std::vector<size_t>& chosen);
+                            const std::vector<HookRule>& rules, const std::vector<size_t>& chosen,
+                            const DebugSource& source);
   // The rules changed. Types stay.
   void Clear() { files_.clear(); }
+  // Forgets the files of which servers may know more by now. Returns whether there are any.
+  bool ForgetIncomplete();
 
  private:
+  void AddTypes(int file, const std::string& root, const LoadedObject& object,
+                const std::vector<HookRule>& rules, const std::vector<size_t>& chosen,
+                const DebugSource& source, FunctionFile& read);
+
   using Key = std::tuple<uint64_t, uint64_t, uint64_t, int64_t>;  // device, inode, size, time
   std::map<Key, FunctionFile> files_;
   TypeCache types_;
@@ -63,7 +77,7 @@ class FunctionCache {
 // kNotFound: there is no such process, or none that can have hooks; the message says why.
 // kPermission, kTimeout: it cannot be stopped, and has the hooks that it had before.
 Status HookProcess(int32_t pid, const std::vector<HookRule>& rules, FunctionCache& cache,
-                   HookReport& report);
+                   HookReport& report, const DebugSource& source = {});
 
 }  // namespace weft::hooks
 

@@ -81,6 +81,8 @@ std::string TypesText(const std::map<std::pair<std::string, std::string>, TypeSo
     text.append("of ").append(std::to_string(number)).append(" ").append(what);
   };
   add(count(TypeSource::kDebugInformation), "as their debug information says");
+  add(count(TypeSource::kServer), "as debug information from a debuginfod server says");
+  add(count(TypeSource::kAwaited), "as words of registers, until a debuginfod server answers");
   add(count(TypeSource::kRegisters), "as words of registers, since their types are not known");
   return text;
 }
@@ -199,6 +201,10 @@ std::vector<std::string> HookService::Refusals(const std::string& trace) const {
     if (std::ranges::none_of(container.of.rules,
                              [&](const HookRule& rule) { return rule.trace == trace; }))
       continue;
+    // What is not known of an object concerns all Traces.
+    if (const auto of = refusals_.find(KeyOf(container.of)); of != refusals_.end())
+      std::ranges::copy_if(of->second, std::inserter(lines, lines.end()),
+                           [](const std::string& text) { return !text.starts_with("Trace \""); });
     for (const auto& [pid, failure] : failures_)
       if (failure.container == KeyOf(container.of))
         lines.insert("a process of " + container.of.name + ": " + failure.why);
@@ -289,9 +295,30 @@ void HookService::TakeCalls() {
     }
 }
 
+// Lets all processes that lack debug information be looked at again when a server answered, and
+// when it may be asked again.
+void HookService::TakeAnswers() {
+  if (!server_.is_there()) return;
+  const auto now = std::chrono::steady_clock::now();
+  const uint64_t answers = server_.answers();
+  if (answers == answers_ && now - took_answers_ < kServerPeriod) return;
+  answers_ = answers;
+  took_answers_ = now;
+  std::set<const FunctionCache*> changed;
+  for (const Container& container : containers_)
+    if (container.cache->ForgetIncomplete()) changed.insert(container.cache.get());
+  const std::lock_guard lock(mutex_);
+  for (const Container& container : containers_) {
+    if (!changed.contains(container.cache.get())) continue;
+    changed_.insert(KeyOf(container.of));
+    refusals_.erase(KeyOf(container.of));
+  }
+}
+
 // False: new orders came meanwhile, and not all processes were looked at.
 bool HookService::Look() {
   const uint64_t number = number_;
+  TakeAnswers();
   const std::vector<int32_t> alive = AllProcesses();
   std::erase_if(seen_, [&](const auto& entry) {
     return std::ranges::find(alive, entry.first) == alive.end();
@@ -350,7 +377,8 @@ void HookService::LookAt(int32_t pid, Seen& seen) {
 // Returns false if it is to be tried again.
 bool HookService::Hook(int32_t pid, const Container& container) {
   HookReport report;
-  const Status status = HookProcess(pid, container.of.rules, *container.cache, report);
+  const Status status = HookProcess(pid, container.of.rules, *container.cache, report,
+                                    {.server = &server_, .pod = container.of.pod_uid});
   if (!status) {
     // Without memory it has ended.
     const auto ranges = ReadRanges(pid);
@@ -390,6 +418,11 @@ void HookService::Record(int32_t pid, const Container& container, const Status& 
     Note(container, std::string("types of functions of ")
                         .append(object)
                         .append(" are not known: ")
+                        .append(why));
+  for (const auto& [object, why] : report.unnamed)
+    Note(container, std::string("functions of ")
+                        .append(object)
+                        .append(" are those of its own symbols: ")
                         .append(why));
   for (const auto& [rule, names] : report.near) {
     NearNames& near = near_names_[Quoted(rules[rule])];

@@ -19,6 +19,7 @@
 #define WEFT_NODE_AGENT_HOOKS_HOOK_SERVICE_H_
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -32,6 +33,7 @@
 
 #include "lib/base/result.h"
 #include "lib/base/unique_fd.h"
+#include "node-agent/hooks/debug_server.h"
 #include "node-agent/hooks/functions.h"
 #include "node-agent/hooks/hook_process.h"
 
@@ -53,8 +55,10 @@ class HookService {
   // Returns the uid of the pod of a process; none: it is in no pod.
   using PodOf = std::function<std::optional<std::string>(int32_t pid)>;
 
-  // Local mode: `pod_of` is empty.
-  explicit HookService(PodOf pod_of = nullptr) : pod_of_(std::move(pod_of)) {}
+  // Local mode: `pod_of` is empty. The environment names debuginfod servers (debug_server.h).
+  explicit HookService(PodOf pod_of = nullptr)
+      : pod_of_(std::move(pod_of)),
+        server_(DebugServerSettingsFromEnvironment(/*is_cluster=*/pod_of_ != nullptr)) {}
   HookService(const HookService&) = delete;
   HookService& operator=(const HookService&) = delete;
   // Ends the thread; processes stay as they are.
@@ -101,6 +105,7 @@ class HookService {
   void TakeOrders();
   void TakeCalls();
   bool Look();
+  void TakeAnswers();
   void LookAt(int32_t pid, Seen& seen);
   bool Hook(int32_t pid, const Container& container);
   void Record(int32_t pid, const Container& container, const Status& status,
@@ -113,6 +118,7 @@ class HookService {
   [[nodiscard]] bool HasRules() const;
 
   const PodOf pod_of_;
+  DebugServer server_;
   UniqueFd wake_;
   std::thread thread_;
   std::atomic<bool> settled_{true};
@@ -141,6 +147,8 @@ class HookService {
   Listeners listeners_;
   uint64_t number_ = 0;
   std::map<int32_t, Seen> seen_;
+  uint64_t answers_ = 0;  // of the server, that are known
+  std::chrono::steady_clock::time_point took_answers_;
 };
 
 }  // namespace weft::hooks

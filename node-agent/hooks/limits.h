@@ -60,6 +60,22 @@ inline constexpr size_t kMaxNoteBytes = size_t{64} << 10;  // a build-id has 20 
 // Paths to members that weft-types is asked for in one file; others are not resolved.
 inline constexpr size_t kMaxPaths = 256;
 inline constexpr size_t kMaxTypedFiles = 64;  // that are remembered
+// Debug files from debuginfod servers. A build-id has 20 bytes with the usual linkers; 8 is lld's
+// shortest. What no server has, and what failed, is not asked for again in a period; a pod may ask
+// for so many files in it. 120 s are enough for 1 GB at 100 Mbit/s.
+inline constexpr size_t kMinBuildIdBytes = 8, kMaxBuildIdBytes = 32;
+inline constexpr uint64_t kMaxDebugFileBytes = uint64_t{1} << 30;
+inline constexpr std::chrono::seconds kServerPatience{120};
+inline constexpr const char* kServerTimeout = "20";  // seconds until a server begins to answer
+inline constexpr std::chrono::minutes kServerPeriod{10};
+inline constexpr size_t kMaxAskedFiles = 64;
+inline constexpr size_t kMaxAnswers = 1024;       // of all pods, that are remembered
+inline constexpr size_t kMaxServerAnswer = 1024;  // bytes of weft-debuginfod's answer
+inline constexpr const char* kDebuginfodDone = "done";
+// In a cluster: the cache folder, and the user who owns it and downloads.
+inline constexpr uint64_t kMaxCacheBytes = uint64_t{2} << 30;
+inline constexpr size_t kMaxCacheFolders = 4096;
+inline constexpr unsigned kDebuginfodUser = 65534;
 // Processes of one pod that are taken one after the other when they call at their start.
 inline constexpr size_t kCallsAtOnce = 16;
 // Lines for people about functions that are not recorded.

@@ -13,20 +13,32 @@
 
 #include "lib/base/result.h"
 #include "lib/base/unique_fd.h"
+#include "node-agent/hooks/debug_server.h"
 #include "node-agent/hooks/function_types.h"
 
 namespace weft::hooks {
 
+struct DebugFile {
+  UniqueFd file;
+  bool is_from_server = false;
+};
+
 // Opens the file that has the debug information of an object: the object itself, a file by its
 // build-id, or the one that .gnu_debuglink names, if it has the same build-id. They are searched
 // where programs of the process find them. `root`: its root folder; `path`: the object's in it.
-// kNotFound: there is none.
-Result<UniqueFd> OpenDebugFile(int object, const std::string& root, const std::string& path);
+// Where there is none, the server of `source` is asked. kNotFound: there is none; other errors are
+// those of DebugServer::Find.
+Result<DebugFile> OpenDebugFile(int object, const std::string& root, const std::string& path,
+                                const DebugSource& source = {});
 
 // Opens files that have symbols which an object lacks: its debug file, and the symbols that it has
 // packed, unpacked by weft-types (`program`). None if the object has a table of symbols itself.
 std::vector<UniqueFd> OpenMoreSymbols(const std::string& program, int object,
                                       const std::string& root, const std::string& path);
+
+// Asks the server of `source` for the debug file of an object that has no table of symbols. Returns
+// none if it has one. Errors are those of DebugServer::Find.
+Result<std::vector<UniqueFd>> FindSymbols(int object, const DebugSource& source);
 
 // Lets weft-types read a file. `addresses`: sorted. `paths`: to members, of PathsOf. kTimeout,
 // kLimit, kInvalid: it could not; the message says why.
@@ -34,15 +46,11 @@ Result<TypesByAddress> RunTypes(const std::string& program, int file,
                                 const std::vector<uint64_t>& addresses,
                                 const std::set<std::string>& paths = {});
 
-// Returns where weft-types lies: beside this program.
-std::string TypesProgram();
-
 class TypeCache {
  public:
-  // Returns what is known of the functions at these addresses (sorted) of an object. A kNotFound
-  // says that it has no debug information, any other error that it could not be read.
-  Result<TypesByAddress> Find(int object, const std::string& root, const std::string& path,
-                              const std::vector<uint64_t>& addresses,
+  // Returns what is known of the functions at these addresses (sorted), from their debug file. An
+  // error says that it could not be read.
+  Result<TypesByAddress> Find(int file, const std::vector<uint64_t>& addresses,
                               const std::set<std::string>& paths);
 
  private:

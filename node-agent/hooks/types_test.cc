@@ -157,6 +157,16 @@ TEST(Paths, AreResolvedToNumbers) {
 // With -g1 there are functions, but without parameters.
 TEST(Types, AreNotInventedWhereThereAreNone) { EXPECT_TRUE(TypesIn(WEFT_BARE_LIBRARY).empty()); }
 
+TEST(Types, InSplitDwarfAreAnErrorWithItsReason) {
+  const UniqueFd file(open(WEFT_SPLIT_LIBRARY, O_RDONLY | O_CLOEXEC));
+  const auto functions = ReadFunctions(file.get(), {{"t", {.name = "typed*"}}}, {0});
+  ASSERT_TRUE(functions);
+  const auto types = RunTypes(WEFT_TYPES_PROGRAM, file.get(), AddressesToType(*functions));
+  ASSERT_FALSE(types);
+  EXPECT_NE(types.error().message.find("split DWARF (.dwo, .dwp)"), std::string::npos)
+      << types.error().message;
+}
+
 TEST(Types, OfAFileThatIsNoneAreAnErrorWithItsReason) {
   const UniqueFd file(memfd_create("none", MFD_CLOEXEC));
   ASSERT_EQ(write(file.get(), "hello", 5), 5);

@@ -1,15 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of types that a Trace does not give: they come from the program's debug information, from a file that has been
-split off it, or not at all; and a Trace that contradicts them is refused."""
+split off it, from a debuginfod server, or not at all; and a Trace that contradicts them is refused."""
 
+import contextlib
+import http.server
+import json
 import lzma
+import os
 import platform
 import shutil
+import socket
 import subprocess
+import threading
 import unittest
+import urllib.error
+import urllib.request
 
 from tests.local.functions_test import FunctionsTest, function_yaml
-from tests.local.weft_local import BUILD
+from tests.local.weft_local import BUILD, PATIENCE, WEFT
 
 PROGRAM = BUILD / "tests" / "local" / "local_functions_typed"
 
@@ -84,6 +92,124 @@ class Types(FunctionsTest):
         events, err = self.run_program(function_yaml("typed", target=PROGRAM.name), program=program)
         self.assertEqual(len(events["function:typed_entry"]), 2)
         self.assertIn("as words of registers", err)
+
+
+class BadServer(http.server.BaseHTTPRequestHandler):
+    """Answers each request below /garbage with bytes that are no debug file, and below /endless with bytes that
+    never end; below /other with another program's debug file."""
+
+    other = b""
+
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+        with contextlib.suppress(OSError):  # the client has enough
+            self.wfile.write(self.other if self.path.startswith("/other") else b"garbage" * 10000)
+            while self.path.startswith("/endless"):
+                self.wfile.write(bytes(65536))
+
+    def log_message(self, *_):
+        pass
+
+
+@unittest.skipUnless(platform.machine() == "x86_64", "functions are hooked on x86-64 only")
+@unittest.skipUnless(shutil.which("objcopy") and shutil.which("debuginfod"), "needs objcopy and debuginfod")
+class Servers(FunctionsTest):
+    def setUp(self):
+        super().setUp()
+        self.debug = self.folder / "debug"
+        self.debug.mkdir()
+        self.program = self.folder / PROGRAM.name
+        subprocess.run(["objcopy", "--only-keep-debug", PROGRAM, self.debug / "typed.debug"], check=True)
+        subprocess.run(["objcopy", "--strip-all", PROGRAM, self.program], check=True)
+        notes = subprocess.run(["readelf", "-n", PROGRAM], check=True, capture_output=True, text=True).stdout
+        self.build_id = notes.split("Build ID: ")[1].split()[0]
+        self.options = self.trace(function_yaml("typed", target=PROGRAM.name))
+
+    def environment(self, url, cache="cache"):
+        return {**os.environ, "DEBUGINFOD_URLS": url, "DEBUGINFOD_CACHE_PATH": str(self.folder / cache),
+                "DEBUGINFOD_MAXSIZE": "1000000", "no_proxy": "*"}
+
+    def serve(self):
+        """Starts debuginfod; returns its URL when it has the debug file."""
+        for _ in range(20):
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                port = free.getsockname()[1]
+            self.server = subprocess.Popen(["debuginfod", "-F", "-d", ":memory:", "-p", str(port), self.debug],
+                                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.addCleanup(self.end_server)
+            url = f"http://127.0.0.1:{port}"
+            if self.wait_for(lambda: self.answers(url) or self.server.poll() is not None) and \
+                    self.server.poll() is None:
+                return url
+        self.fail("debuginfod does not start")
+
+    def answers(self, url):
+        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+        with contextlib.suppress(OSError, urllib.error.HTTPError), \
+                opener.open(f"{url}/buildid/{self.build_id}/debuginfo", timeout=PATIENCE) as answer:
+            return answer.status == 200
+        return False
+
+    def end_server(self):
+        self.server.kill()
+        self.server.wait()
+
+    def wait_for_notice(self, text, output):
+        """Waits until the status of a recording has a notice with the text."""
+        def is_told():
+            shown = subprocess.run([WEFT, "status", "--json"], capture_output=True, text=True, check=True).stdout
+            return any(text in notice for session in json.loads(shown)
+                       if session["output"] == str(self.folder / output) for notice in session["notices"])
+        self.wait_for(is_told, f"there is no notice: {text}")
+
+    def run_until_told(self, text, url, output):
+        """Records the program until there is a notice. Returns what weft says."""
+        end = self.folder / f"end-{output}"
+        weft = self.start(*self.options, program=[self.program, "2", end], output=output,
+                          env=self.environment(url, cache=f"cache-{output}"))
+        self.wait_for_notice(text, output)
+        end.touch()
+        return self.finish(weft)[1]
+
+    def test_symbols_and_types_are_found_on_a_server_and_then_in_its_cache(self):
+        url = self.serve()
+        told = "arguments of 1 as debug information from a debuginfod server says"
+        self.run_until_told(told, url, "first")
+        self.end_server()
+        _, err = self.record(*self.options, program=[self.program, "2"], output="second",
+                             env=self.environment(url, cache="cache-first"))
+        self.assertIn(told, err)
+        events = [event["payload"] for event in self.view("second") if event["event"] == "function:typed_entry"]
+        for fields in events:
+            self.assertNotEqual(fields.pop("text"), 0)
+        self.assertEqual(events, [{"id": i, "ratio": 2.5, "flag": 200, "depth": 0} for i in (0, 1)])
+
+    def test_server_that_fails_is_told_and_nothing_of_its_answer_is_kept(self):
+        BadServer.other = (BUILD / "tests" / "local" / "local_functions_values_typed").read_bytes()
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), BadServer)
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        self.addCleanup(thread.join)
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        url = f"http://127.0.0.1:{server.server_port}"
+        for name, expected in {"garbage": "the server's answer is not its debug file",
+                               "other": "the server's answer is not its debug file",
+                               "endless": "its debug file is too large"}.items():
+            with self.subTest(name):
+                err = self.run_until_told(f"debuginfod: {expected}", f"{url}/{name}", name)
+                self.assertIn(f"functions of {PROGRAM.name} are those of its own symbols: debuginfod: {expected}", err)
+                kept = [path for path in (self.folder / f"cache-{name}" / self.build_id).glob("*")
+                        if path.stat().st_size > 0]
+                self.assertEqual(kept, [])
+
+    def test_server_that_is_away_is_told(self):
+        with socket.socket() as closed:
+            closed.bind(("127.0.0.1", 0))  # without listen, so that connections are refused
+            self.run_until_told("debuginfod: there is no answer (Connection refused)",
+                                f"http://127.0.0.1:{closed.getsockname()[1]}", "away")
 
 
 if __name__ == "__main__":
