@@ -58,8 +58,8 @@ void AddRecord(CLI::App& app, RecordOptions& options) {
       record->add_option("--syscall-buffer", form.syscall_buffer,
                          "bytes to record of each buffer that a system call transfers; default: 0"),
       record->add_option("--function", form.functions,
-                         "entry and return of a function of a program or library to record through "
-                         "the kernel, \"PATH:SYMBOL\"; needs root and weft.ko"),
+                         "functions to record, NAME or LIBRARY:NAME, \"libssl.so*:SSL_*\"; "
+                         "/PATH:SYMBOL: through the kernel, which needs root and weft.ko"),
       record->add_option("--function-set", form.function_sets,
                          "calls of known functions to record: malloc, pthread, dl, io, ssl"),
       record->add_option("--usdt", form.usdt,

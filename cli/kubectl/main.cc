@@ -43,6 +43,14 @@ void AddRun(CLI::App& app, RunCommand& run) {
   command->add_option("-x,--exclude", form.exclude, "tracepoints not to record");
   command->add_option("-k,--kernel", form.kernel, "kernel tracepoints to record, \"sched_*\"");
   command->add_option("--syscall,--syscalls", form.syscalls, "system calls to record: \"openat\"");
+  command->add_option(
+      "--function", form.functions,
+      "functions to record, NAME or LIBRARY:NAME, \"libssl.so*:SSL_*\"; through the "
+      "kernel: /PATH:SYMBOL");
+  command->add_option("--function-set", form.function_sets,
+                      "calls of known functions to record: malloc, pthread, dl, io, ssl");
+  command->add_option("--usdt", form.usdt,
+                      "USDT probes to record through the kernel, \"/PATH:PROVIDER:NAME\"");
   command->add_option("--loglevel,--log-level", form.log_level,
                       "log levels to record: LEVEL and more severe, =LEVEL, or FROM..TO");
   command->add_option("--filter", form.filter, "record only events that match: \"a > 3\"");
