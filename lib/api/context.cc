@@ -96,7 +96,6 @@ constexpr std::array kCounters = std::to_array<std::string_view>({
 
 constexpr std::string_view kThreadPrefix = "perf:thread:";
 constexpr std::string_view kCpuPrefix = "perf:cpu:";
-constexpr std::string_view kAppPrefix = "$app.";
 
 // Is the text behind the prefix "raw:rHEX:NAME"?
 bool IsRawCounter(std::string_view counter) {

@@ -10,6 +10,9 @@
 namespace weft::api {
 
 // The channels of a Trace that have a context. A name that only one channel has is recorded there.
+// Begins the name of a context that the program itself provides.
+inline constexpr std::string_view kAppPrefix = "$app.";
+
 struct ContextDomains {
   bool user = false;
   bool kernel = false;

@@ -6,6 +6,7 @@
 
 #include "lib/abi/context.h"
 #include "lib/api/context.h"
+#include "lib/api/function_fields.h"
 #include "lib/api/limits.h"
 #include "lib/event/filter_compiler.h"
 #include "lib/event/filter_parser.h"
@@ -14,6 +15,8 @@ namespace weft::api {
 namespace {
 
 static_assert(limits::kFilter == kMaxFilterText);
+
+constexpr std::string_view kContextPrefix = "$ctx.";
 
 FilterProblem Problem(std::string_view filter, const FilterError& error) {
   return {.offset = error.offset,
@@ -56,17 +59,29 @@ std::optional<FilterProblem> CheckFilter(std::string_view filter) {
   return std::nullopt;
 }
 
-std::vector<std::string> FieldsOfFilter(std::string_view filter) {
-  std::vector<std::string> fields;
+std::vector<std::string> NamesInFilter(std::string_view filter) {
+  std::vector<std::string> names;
   const auto ast = ParseFilter(filter);
-  if (!ast) return fields;
+  if (!ast) return names;
   for (const FilterNode& node : ast->nodes) {
-    if (node.kind != FilterNodeKind::kSymbol || node.symbol.kind != WEFT_FILTER_SYMBOL_FIELD)
-      continue;
-    if (std::ranges::find(fields, node.symbol.name) == fields.end())
-      fields.push_back(node.symbol.name);
+    if (node.kind != FilterNodeKind::kSymbol) continue;
+    std::string name = node.symbol.name;
+    if (node.symbol.kind == WEFT_FILTER_SYMBOL_CONTEXT) name.insert(0, kContextPrefix);
+    if (node.symbol.kind == WEFT_FILTER_SYMBOL_APP) name.insert(0, kAppPrefix);
+    if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
   }
+  return names;
+}
+
+std::vector<std::string> FieldsOfFilter(std::string_view filter) {
+  std::vector<std::string> fields = NamesInFilter(filter);
+  std::erase_if(fields, [](const std::string& name) { return name.starts_with('$'); });
   return fields;
+}
+
+std::string WhyNotFiltered(const FunctionRule& rule, FunctionMoment moment) {
+  const std::string why = WhyNotNamed(rule, moment, NamesInFilter(rule.filter));
+  return why.empty() ? "" : "its filter " + why;
 }
 
 Result<FilterFit> FitFilter(const std::vector<std::uint8_t>& program,
@@ -98,6 +113,7 @@ FilterFit FitFilter(std::string_view filter, const EventDescription& event) {
 ParseOptions CheckingFilters() {
   ParseOptions options;
   options.check_filter = CheckFilter;
+  options.names_in_filter = NamesInFilter;
   return options;
 }
 

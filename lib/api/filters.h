@@ -24,6 +24,13 @@ std::optional<FilterProblem> CheckFilter(std::string_view filter);
 // is refused.
 std::vector<std::string> FieldsOfFilter(std::string_view filter);
 
+// Returns all that a filter names, likewise: "size", "$ctx.vpid", "$app.shop:user".
+std::vector<std::string> NamesInFilter(std::string_view filter);
+
+// Returns why the rule's filter cannot be used for an event of a function: it names what the event
+// does not have; "": it can.
+std::string WhyNotFiltered(const FunctionRule& rule, FunctionMoment moment);
+
 // Whether a filter can be used for an event.
 enum class FilterFit : std::uint8_t {
   kFits,
@@ -38,7 +45,7 @@ Result<FilterFit> FitFilter(const std::vector<std::uint8_t>& program,
 // Checks a filter against a user-space event. Returns kFits if that cannot be decided.
 FilterFit FitFilter(std::string_view filter, const EventDescription& event);
 
-// Options with CheckFilter.
+// Options with CheckFilter and NamesInFilter.
 ParseOptions CheckingFilters();
 
 }  // namespace weft::api

@@ -46,5 +46,44 @@ TEST(FiltersTest, NamesItsFieldsOnce) {
   EXPECT_THAT(FieldsOfFilter("a >"), ElementsAre());
 }
 
+TEST(FiltersTest, NamesFieldsAndContexts) {
+  EXPECT_THAT(NamesInFilter("a > 1 && $ctx.vpid == a && $app.p:c == 2"),
+              testing::ElementsAre("a", "$ctx.vpid", "$app.p:c"));
+}
+
+// Returns what is said when a Trace with this rule of a function is parsed.
+std::string Refusal(const std::string& rule, const std::string& spec = "") {
+  const auto traces =
+      ParseTraces("t.yaml",
+                  "apiVersion: weft.dev/v1alpha1\nkind: Trace\nmetadata: {name: t}\nspec:\n" +
+                      spec + "  user: {functions: [{" + rule + "}]}\n",
+                  CheckingFilters());
+  return traces ? "" : ToString(traces.error());
+}
+
+TEST(FiltersTest, OfAFunctionNamesWhatItsEventsHave) {
+  for (const char* rule :
+       {"name: f, filter: 'size > 3'", "name: f, record: [exit], filter: 'ret > 3 && size > 1'",
+        "name: f, record: [call], filter: 'duration > 3 || unwound == 1'",
+        "name: f, filter: 'depth == 0 && $ctx.vpid > 1'", "set: malloc, filter: 'ret > 3'",
+        "name: f, args: [{name: ret, type: int8}], record: [entry], filter: 'ret_ > 3'",
+        "name: f, args: [{name: m, type: int8, path: 'any->4'}], filter: 'faults == 0'"})
+    EXPECT_EQ(Refusal(rule), "") << rule;
+  const std::pair<const char*, const char*> cases[] = {
+      {"name: f, filter: 'ret > 3'",
+       "filter: names \"ret\", which entry events of it do not have; they have the function's "
+       "arguments, depth. Give record: [exit] or [call]"},
+      {"name: f, record: [exit], filter: 'duration > 3'", "Give record: [call]"},
+      {"name: f, filter: 'faults == 0'", "names \"faults\""},
+      {"name: f, args: [{name: b, type: int8}], filter: 'a > 3'", "they have b, depth"},
+      {"set: dl, filter: 'size > 3'", "names what no function of the set has"},
+      {"set: dl, filter: '$app.a:b > 3'", "names \"$app.a:b\": filters of functions cannot read"},
+      {"name: f, filter: '$app.a:b > 3'", "such as $ctx.procname"}};
+  for (const auto& [rule, said] : cases) EXPECT_THAT(Refusal(rule), HasSubstr(said)) << rule;
+  EXPECT_THAT(Refusal("name: f", "  filter: '$app.a:b == 1'\n"),
+              HasSubstr("spec.filter: \"$app.a:b\" is a context of an application"));
+  EXPECT_THAT(Refusal("name: f", "  context: ['$app.a:b']\n"), HasSubstr("spec.context: \"$app."));
+}
+
 }  // namespace
 }  // namespace weft::api

@@ -33,6 +33,8 @@ struct ParseOptions {
   // point into the file. The program that links this library passes lib/event's compiler here;
   // without it, only a filter's outer form is checked.
   std::function<std::optional<FilterProblem>(std::string_view filter)> check_filter;
+  // Likewise: NamesInFilter of lib/api/filters.h. Without it, what a filter names is not checked.
+  std::function<std::vector<std::string>(std::string_view filter)> names_in_filter;
 };
 
 using Traces = std::expected<std::vector<Trace>, Diagnostics>;

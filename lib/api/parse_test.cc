@@ -91,7 +91,7 @@ spec:
          args: [{name: a, type: string}], returns: int32}
       - {name: q, object: /lib/q.so, usdt: "q:start", filter: arg0 == 1}
   filter: $ctx.procname == "shop*"
-  context: [vpid, "perf:thread:cycles", "$app.p:x", prio]
+  context: [vpid, "perf:thread:cycles", procname, prio]
   trackers: {vpid: [1, 4194304], vuid: [0, 4294967294]}
   buffer: {size: 1Mi, count: 8, mode: overwrite}
   output: {mode: snapshot}
@@ -140,7 +140,7 @@ TEST(Parse, ReadsEveryField) {
   EXPECT_EQ(s.kernel.user_probes[1].usdt, "q:start");
   EXPECT_EQ(s.kernel.user_probes[1].filter, "arg0 == 1");
   EXPECT_EQ(s.filter, "$ctx.procname == \"shop*\"");
-  EXPECT_THAT(s.context, ElementsAre("vpid", "perf:thread:cycles", "$app.p:x", "prio"));
+  EXPECT_THAT(s.context, ElementsAre("vpid", "perf:thread:cycles", "procname", "prio"));
   EXPECT_THAT(s.trackers.vpid, ElementsAre(1u, 4194304u));
   EXPECT_THAT(s.trackers.vuid, ElementsAre(0u, 4294967294u));
   EXPECT_EQ(s.buffer, (BufferSpec{1 << 20, 8, BufferMode::kOverwrite}));

@@ -157,6 +157,8 @@ template <typename T>
 struct Rule {
   RuleInfo info;
   std::function<std::string(const T&)> problem;  // "": none; no function: only the server checks
+  // Likewise, for a condition that needs what the caller gave.
+  std::function<std::string(const T&, const ParseOptions&)> problem_with;
 };
 
 template <typename T, typename Predicate>
@@ -186,6 +188,7 @@ class ObjectType final : public Type<T> {
     if (reader.failures() != failures) return;  // rules would only repeat it
     for (const Rule<T>& rule : rules_) {
       std::string problem = rule.problem ? rule.problem(out) : "";
+      if (rule.problem_with) problem = rule.problem_with(out, reader.options());
       if (!problem.empty()) FailRule(value, rule.info.field, std::move(problem), reader);
     }
   }

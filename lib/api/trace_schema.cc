@@ -15,6 +15,7 @@
 
 #include "lib/api/context.h"
 #include "lib/api/function_args.h"
+#include "lib/api/function_fields.h"
 #include "lib/api/function_sets.h"
 #include "lib/api/limits.h"
 #include "lib/api/names.h"
@@ -231,7 +232,11 @@ TypePtr<FunctionArg> ProbeArgSchema() {
                                           "Type of the argument in C.", kRequired)});
 }
 
-constexpr std::array<std::string_view, 3> kFunctionMoments = {"entry", "exit", "call"};
+// Its filter, for which options.check_filter has been called.
+std::string WhyNotFunctionFilter(const FunctionRule& rule, const ParseOptions& options) {
+  if (rule.filter.empty() || !options.names_in_filter) return "";
+  return WhyNotNamed(rule, options.names_in_filter(rule.filter));
+}
 
 TypePtr<FunctionRule> FunctionRuleSchema() {
   using T = FunctionRule;
@@ -258,7 +263,7 @@ TypePtr<FunctionRule> FunctionRuleSchema() {
                  "Patterns of functions that are not recorded even if name matches."),
        MakeField(
            "record", &T::record,
-           ListOf(Enum<FunctionMoment>(kFunctionMoments), kFunctionMoments.size(), ListKind::kSet),
+           ListOf(Enum<FunctionMoment>(kMomentNames), kMomentNames.size(), ListKind::kSet),
            "The events of each call: entry, with the arguments; exit, with the return value; call, "
            "one event at the end, with both and the duration in ns. Absent: entry and exit; of a "
            "set: call."),
@@ -283,7 +288,8 @@ TypePtr<FunctionRule> FunctionRuleSchema() {
                     "!has(self.returns))",
                     "must be without args and returns, which the set has", "set"},
                    [](const T& f) { return !f.set || (f.args.empty() && !f.returns); }),
-       {{"", "", "args"}, WhyNotArgs}});
+       {{"", "", "args"}, WhyNotArgs},
+       {{"", "", "filter"}, nullptr, WhyNotFunctionFilter}});
 }
 
 TypePtr<UserSpec> UserSchema() {
@@ -546,6 +552,26 @@ std::string UserOnlyContext(const TraceSpec& spec) {
   return "";
 }
 
+constexpr const char* kNotWithFunctions =
+    " is a context of an application, which cannot be read at calls of functions: put spec.user."
+    "functions into a Trace of its own";
+
+bool IsOfApplication(const std::string& name) { return name.starts_with(kAppPrefix); }
+
+// A function that is called to get such a value could be hooked itself.
+std::string AppContextOfFunctions(const TraceSpec& spec) {
+  const auto of = std::ranges::find_if(spec.context, IsOfApplication);
+  if (spec.user.functions.empty() || of == spec.context.end()) return "";
+  return Quote(*of) + kNotWithFunctions;
+}
+
+std::string AppFilterOfFunctions(const TraceSpec& spec, const ParseOptions& options) {
+  if (spec.user.functions.empty() || spec.filter.empty() || !options.names_in_filter) return "";
+  const std::vector<std::string> names = options.names_in_filter(spec.filter);
+  const auto of = std::ranges::find_if(names, IsOfApplication);
+  return of == names.end() ? "" : Quote(*of) + kNotWithFunctions;
+}
+
 // Returns a CEL expression: has a list two levels below self an item?
 std::string HasItems(const std::string& part, const std::string& list) {
   return "(has(self." + part + ") && has(self." + part + "." + list + ") && size(self." + part +
@@ -594,7 +620,9 @@ std::vector<Rule<TraceSpec>> SpecRules() {
           SnapshotRule(),
           KernelTrackersRule(),
           {{"", "", "context"}, KernelOnlyContext},
-          {{"", "", "context"}, UserOnlyContext}};
+          {{"", "", "context"}, UserOnlyContext},
+          {{"", "", "context"}, AppContextOfFunctions},
+          {{"", "", "filter"}, nullptr, AppFilterOfFunctions}};
 }
 
 std::vector<Rule<TraceSpec>> ClusterSpecRules() {

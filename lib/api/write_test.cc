@@ -115,7 +115,8 @@ class Generator {
     for (int i = Below(3); i > 0; --i) t.spec.kernel.probes.push_back(Probe());
     for (int i = Below(3); i > 0; --i) t.spec.kernel.user_probes.push_back(UserProbe());
     t.spec.filter = Filter();
-    if (Coin()) t.spec.context = {"vpid", "ip", "$app.a:b"};
+    if (Coin()) t.spec.context = {"vpid", "ip"};
+    if (t.spec.user.functions.empty() && Coin()) t.spec.context.emplace_back("$app.a:b");
     if (t.spec.RecordsKernel() && Coin()) {
       t.spec.user = {};
       t.spec.context = {"prio"};

@@ -228,26 +228,50 @@ bool FindMember(Dwarf_Die* aggregate, const std::string& name, int depth, Dwarf_
   return false;
 }
 
+bool HasMember(Dwarf_Die type, const std::string& name) {
+  Dwarf_Die member;
+  uint64_t offset = 0;
+  return IsAggregate(dwarf_tag(&type)) && FindMember(&type, name, 0, member, offset);
+}
+
+// Returns how a path is written that has "." behind a pointer, or "->" behind a struct, before this
+// member; "": that is not its mistake. `before`: the name of the one with this type.
+std::string WriteInstead(const std::string& before, Dwarf_Die type, const std::string& member) {
+  Dwarf_Die target;
+  if (before.empty()) return "";
+  if (HasMember(type, member)) return before + "." + member;
+  const bool leads = Scalar(&type) == ValueType::kPointer && TypeOf(&type, target);
+  return leads && HasMember(target, member) ? before + "->" + member : "";
+}
+
 // Follows the steps of a path from an argument of this type.
 MemberPlace Follow(const std::vector<std::vector<std::string>>& steps, Dwarf_Die type) {
   MemberPlace place;
   bool is_known = true;  // the type; behind a number it is not
+  std::string before;    // the last member, if it has a name
   for (const auto& members : steps) {
     Dwarf_Die target;
-    is_known = is_known && Scalar(&type) == ValueType::kPointer && TypeOf(&type, target);
+    const bool is_pointer =
+        is_known && Scalar(&type) == ValueType::kPointer && TypeOf(&type, target);
+    if (is_known && !is_pointer) place.instead = WriteInstead(before, type, members.front());
+    before.clear();
+    is_known = is_pointer;
     if (is_known) type = target;
     uint64_t offset = 0;
     for (const std::string& member : members) {
       if (const auto number = api::ParseCount(member)) {
         offset += *number;
         is_known = false;
+        before.clear();
         continue;
       }
       Dwarf_Die of = type;
       if (!is_known || !IsAggregate(dwarf_tag(&of)) || !FindMember(&of, member, 0, type, offset)) {
         place.unknown = member;
+        if (is_known) place.instead = WriteInstead(before, of, member);
         return place;
       }
+      before = member;
     }
     if (!place.steps.empty()) place.steps += "->";
     place.steps += std::to_string(offset);

@@ -5,22 +5,12 @@
 #include <algorithm>
 #include <map>
 
-#include "lib/api/filters.h"
 #include "lib/api/function_args.h"
+#include "lib/api/function_fields.h"
 #include "lib/api/value_type.h"
 #include "lib/event/runtime_provider.h"
 
 namespace weft::hooks {
-
-bool FiltersExit(const api::FunctionRule& rule) {
-  return !rule.filter.empty() && rule.Records(Moment::kExit);
-}
-
-bool HasFaults(const api::FunctionRule& rule) {
-  return std::ranges::any_of(rule.args, [](const api::FunctionArg& arg) {
-    return arg.type == api::ValueType::kBytes || !IsPositional(arg);
-  });
-}
 
 namespace {
 
@@ -29,68 +19,33 @@ using api::ValueType;
 constexpr uint8_t kGeneralRegisters = 6;
 constexpr uint8_t kFloatingRegisters = 8;  // that pass arguments
 constexpr int32_t kLogLevel = 12;          // debug_function
-// Fields that are no arguments.
-constexpr const char* kResult = "ret";
-constexpr const char* kDuration = "duration";
-constexpr const char* kFaults = "faults";
-constexpr const char* kDepth = "depth";
-constexpr const char* kUnwound = "unwound";
-
 struct NamedField {
   std::string name;
   weft_runtime_field field;  // without its name
 };
 
-NamedField Field(std::string name, ValueType type, uint8_t flags = 0) {
-  weft_runtime_field field{.flags = flags, .elem_size = SizeOf(type)};
+NamedField Field(api::FunctionField of) {
+  const ValueType type = of.type;
+  weft_runtime_field field{.elem_size = SizeOf(type)};
+  if (of.is_for_filters) field.flags |= WEFT_FIELD_NOWRITE;
   if (type == ValueType::kString) {
     field.kind = WEFT_FIELD_KIND_STRING;
     field.elem_size = 1;
-    return {std::move(name), field};
-  }
-  if (type == ValueType::kBytes) {
+  } else if (type == ValueType::kBytes) {
     field.kind = WEFT_FIELD_KIND_SEQUENCE;
     field.elem_size = 1;
     field.base = 16;
     field.length_size = sizeof(uint32_t);
-    return {std::move(name), field};
-  }
-  if (IsFloat(type)) {
+  } else if (IsFloat(type)) {
     field.kind = WEFT_FIELD_KIND_FLOAT;
-    return {std::move(name), field};
+  } else {
+    const bool is_hex = type == ValueType::kPointer || of.name == api::kFaultsField;
+    field.kind = WEFT_FIELD_KIND_INTEGER;
+    field.base = is_hex ? 16 : 10;
+    if (IsSigned(type)) field.flags |= WEFT_FIELD_SIGNED;
+    if (type == ValueType::kPointer) field.flags |= WEFT_FIELD_POINTER;
   }
-  field.kind = WEFT_FIELD_KIND_INTEGER;
-  field.base = type == ValueType::kPointer ? 16 : 10;
-  if (IsSigned(type)) field.flags |= WEFT_FIELD_SIGNED;
-  if (type == ValueType::kPointer) field.flags |= WEFT_FIELD_POINTER;
-  return {std::move(name), field};
-}
-
-std::string FieldName(const api::FunctionArg& arg) {
-  for (const char* name : {kResult, kDuration, kFaults, kDepth, kUnwound})
-    if (arg.name == name) return arg.name + "_";
-  return arg.name;
-}
-
-// Returns the fields in the order of the image.
-std::vector<NamedField> Fields(const api::FunctionRule& rule, Moment moment) {
-  std::vector<NamedField> fields;
-  const auto add_arguments = [&](bool are_late, uint8_t flags) {
-    for (const api::FunctionArg& arg : rule.args)
-      if (IsLate(arg) == are_late) fields.push_back(Field(FieldName(arg), arg.type, flags));
-  };
-  if (moment != Moment::kExit) add_arguments(false, 0);
-  if (moment != Moment::kEntry && rule.returns) fields.push_back(Field(kResult, *rule.returns));
-  if (moment != Moment::kEntry) add_arguments(true, 0);
-  if (HasFaults(rule)) {
-    fields.push_back(Field(kFaults, ValueType::kUint16));
-    fields.back().field.base = 16;
-  }
-  if (moment == Moment::kCall) fields.push_back(Field(kDuration, ValueType::kUint64));
-  fields.push_back(Field(kDepth, ValueType::kUint16));
-  if (moment != Moment::kEntry) fields.push_back(Field(kUnwound, ValueType::kUint8));
-  if (moment == Moment::kExit && FiltersExit(rule)) add_arguments(false, WEFT_FIELD_NOWRITE);
-  return fields;
+  return {std::move(of.name), field};
 }
 
 // Where arguments are, by the registers and the stack that those before them use.
@@ -210,47 +165,14 @@ Result<EventLayout> LayOut(const api::FunctionRule& rule) {
   return layout;
 }
 
-std::string_view NameOf(Moment moment) {
-  switch (moment) {
-    case Moment::kEntry:
-      return "entry";
-    case Moment::kExit:
-      return "exit";
-    case Moment::kCall:
-      return "call";
-  }
-  return "";
-}
-
 std::string EventName(const std::string& function, Moment moment) {
   return std::string(WEFT_HOOK_NAME_PREFIX).append(function).append("_").append(NameOf(moment));
 }
 
-std::vector<std::string> FieldsOf(const api::FunctionRule& rule, Moment moment) {
-  std::vector<std::string> names;
-  for (const NamedField& field : Fields(rule, moment)) names.push_back(field.name);
-  return names;
-}
-
-std::string WhyNotFiltered(const api::FunctionRule& rule, Moment moment) {
-  const std::vector<std::string> fields = FieldsOf(rule, moment);
-  const std::vector<std::string> named = api::FieldsOfFilter(rule.filter);
-  const auto lacking = std::ranges::find_if(named, [&](const std::string& name) {
-    return std::ranges::find(fields, name) == fields.end();
-  });
-  if (lacking == named.end()) return "";
-  std::string list;
-  for (const std::string& field : fields) {
-    if (!list.empty()) list += ", ";
-    list += field;
-  }
-  return "its filter names \"" + *lacking + "\", which " + std::string(NameOf(moment)) +
-         " events of it do not have; they have " + list;
-}
-
 Result<std::vector<uint8_t>> Describe(const api::FunctionRule& rule, const std::string& function,
                                       Moment moment, weft_event& event) {
-  const std::vector<NamedField> named = Fields(rule, moment);
+  std::vector<NamedField> named;
+  for (api::FunctionField& field : FieldsOf(rule, moment)) named.push_back(Field(std::move(field)));
   std::vector<weft_runtime_field> fields;
   for (const NamedField& field : named) {
     fields.push_back(field.field);

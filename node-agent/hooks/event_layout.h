@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "lib/abi/hooks.h"
+#include "lib/api/function_fields.h"
 #include "lib/api/trace.h"
 #include "lib/base/result.h"
 
@@ -27,31 +28,13 @@ struct EventLayout {
 Result<EventLayout> LayOut(const api::FunctionRule& rule);
 
 using Moment = api::FunctionMoment;
-inline constexpr Moment kMoments[] = {Moment::kEntry, Moment::kExit, Moment::kCall};
-
-// Do events have a field that tells which arguments could not be read?
-bool HasFaults(const api::FunctionRule& rule);
-
-// Do exits need the arguments for the rule's filter?
-bool FiltersExit(const api::FunctionRule& rule);
-
-// As a Trace writes it.
-std::string_view NameOf(Moment moment);
+using api::kMoments;
 
 // Returns the name of a function's event.
 std::string EventName(const std::string& function, Moment moment);
 
-// Returns the names of the fields that a filter of the rule can read at that moment.
-std::vector<std::string> FieldsOf(const api::FunctionRule& rule, Moment moment);
-
-// Returns why the rule's filter cannot be used for an event of a function: it names what the event
-// does not have; "": it can.
-std::string WhyNotFiltered(const api::FunctionRule& rule, Moment moment);
-
 // Returns the description of an event (lib/abi/event.h) whose image is as lib/abi/hooks.h says, and
-// fills in what depends on it in `event`. An argument that is called as a field of weft's ("ret",
-// "duration", "faults", "depth", "unwound") gets a "_" behind its name. kInvalid: the names make no
-// description.
+// fills in what depends on it in `event`. kInvalid: the names make no description.
 Result<std::vector<uint8_t>> Describe(const api::FunctionRule& rule, const std::string& function,
                                       Moment moment, weft_event& event);
 

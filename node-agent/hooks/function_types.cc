@@ -70,6 +70,15 @@ bool AreSteps(const std::string& steps) {
   return path && HasNumbers(*path);
 }
 
+// Is it "a->b" or "a.b"?
+bool IsTwoMembers(std::string_view text) {
+  const size_t end = std::min(text.find_first_of(".-"), text.size());
+  const std::string_view behind = text.substr(end);
+  return IsFieldName(text.substr(0, end)) &&
+         ((behind.starts_with("->") && IsFieldName(behind.substr(2))) ||
+          (behind.starts_with(".") && IsFieldName(behind.substr(1))));
+}
+
 Status ParseMember(std::string_view part, FunctionTypes& types) {
   MemberPlace place;
   const size_t end = part.find_first_of("=?");
@@ -83,8 +92,9 @@ Status ParseMember(std::string_view part, FunctionTypes& types) {
     place.is_array = part == kArray;
     if (!AreSteps(place.steps) || (!place.type && !place.is_array && part != "-")) return Invalid();
   } else {
-    place.unknown = part;
-    if (!IsFieldName(part)) return Invalid();
+    place.unknown = Take(part, ':');
+    place.instead = part;
+    if (!IsFieldName(place.unknown) || (!part.empty() && !IsTwoMembers(part))) return Invalid();
   }
   if (!types.members.emplace(path, std::move(place)).second) return Invalid();
   return {};
@@ -159,6 +169,7 @@ std::string ToText(const TypesByAddress& types) {
       text.append(" @").append(path);
       if (!place.unknown.empty()) {
         text.append("?").append(place.unknown);
+        if (!place.instead.empty()) text.append(":").append(place.instead);
         continue;
       }
       text.append("=").append(place.steps).append(":");
@@ -253,6 +264,11 @@ std::string ResolvePaths(const FunctionTypes& types, api::FunctionRule& rule) {
       return what + " has the path \"" + arg.path +
              "\", which begins at nothing that its debug information has";
     const MemberPlace& found = place->second;
+    if (!found.instead.empty())
+      return what + " has the path \"" + arg.path + "\": write " + found.instead + ", since \"" +
+             found.instead.substr(0, found.instead.find_first_of(".-")) + "\" is " +
+             (found.instead.find('.') == std::string::npos ? "a" : "no") +
+             " pointer in its debug information";
     if (!found.unknown.empty())
       return what + " has the path \"" + arg.path +
              "\", and its debug information has no member \"" + found.unknown + "\" there";

@@ -5,11 +5,12 @@
 //
 // One line for each function, and "done" at the end:
 //
-//   ADDRESS RETURNS [NAME:TYPE]... [...] [!NAME] [@PATH=STEPS:TYPE | @PATH?NAME]...
+//   ADDRESS RETURNS [NAME:TYPE]... [...] [!NAME] [@PATH=STEPS:TYPE | @PATH?NAME[:INSTEAD]]...
 //
 // ADDRESS in hexadecimal, RETURNS a type or "-". "...": it has a variable number of arguments.
 // "@PATH": where a path leads, with "array" or "-" if its end is no scalar; "?": a member that it
-// names is not there. "!NAME": this argument and those behind it are not recorded, because of its
+// names is not there, INSTEAD being how to write it ("a->b" for "a.b", or the reverse) if only that
+// is wrong. "!NAME": this argument and those behind it are not recorded, because of its
 // type. Where the types cannot be read, the text is "error: " and the reason.
 #ifndef WEFT_NODE_AGENT_HOOKS_FUNCTION_TYPES_H_
 #define WEFT_NODE_AGENT_HOOKS_FUNCTION_TYPES_H_
@@ -32,6 +33,7 @@ struct MemberPlace {
   std::optional<api::ValueType> type;  // none: it is no scalar, or not known
   bool is_array = false;
   std::string unknown;  // name of the member that there is not; "": there are all
+  std::string instead;  // with an unknown one: how to write it and the one before; "": not known
   bool operator==(const MemberPlace&) const = default;
 };
 

@@ -147,15 +147,21 @@ TEST(Layout, ArgumentsAreWhereTheAbiPutsThem) {
   EXPECT_EQ(EventName("f", Moment::kExit), "function:f_exit");
 }
 
+std::vector<std::string> FieldNames(const api::FunctionRule& rule, Moment moment) {
+  std::vector<std::string> names;
+  for (const api::FunctionField& field : FieldsOf(rule, moment)) names.push_back(field.name);
+  return names;
+}
+
 TEST(Layout, EventsHaveTheFieldsOfTheirMoment) {
   using api::ValueType;
   api::FunctionRule rule;
   rule.args = {{"id", ValueType::kInt32}, {"depth", ValueType::kUint64}};
   rule.returns = ValueType::kInt64;
   using Names = std::vector<std::string>;
-  EXPECT_EQ(FieldsOf(rule, Moment::kEntry), (Names{"id", "depth_", "depth"}));
-  EXPECT_EQ(FieldsOf(rule, Moment::kExit), (Names{"ret", "depth", "unwound"}));
-  EXPECT_EQ(FieldsOf(rule, Moment::kCall),
+  EXPECT_EQ(FieldNames(rule, Moment::kEntry), (Names{"id", "depth_", "depth"}));
+  EXPECT_EQ(FieldNames(rule, Moment::kExit), (Names{"ret", "depth", "unwound"}));
+  EXPECT_EQ(FieldNames(rule, Moment::kCall),
             (Names{"id", "depth_", "ret", "duration", "depth", "unwound"}));
   weft_event event{};
   ASSERT_TRUE(Describe(rule, "f", Moment::kCall, event));
@@ -163,7 +169,7 @@ TEST(Layout, EventsHaveTheFieldsOfTheirMoment) {
   EXPECT_EQ(event.nowrite_size, 0u);
   // A filter reads the arguments at the exit, too, where they are not recorded.
   rule.filter = "id != 3";
-  EXPECT_EQ(FieldsOf(rule, Moment::kExit), (Names{"ret", "depth", "unwound", "id", "depth_"}));
+  EXPECT_EQ(FieldNames(rule, Moment::kExit), (Names{"ret", "depth", "unwound", "id", "depth_"}));
   ASSERT_TRUE(Describe(rule, "f", Moment::kExit, event));
   EXPECT_EQ(event.fixed_size, 8u + 3);
   EXPECT_EQ(event.nowrite_size, 4u + 8);
@@ -202,7 +208,7 @@ TEST(Layout, BytesHaveTheirLengthFromAnArgument) {
   EXPECT_EQ(of.size, 4);
   EXPECT_EQ(of.kind, WEFT_HOOK_SIGNED);
   EXPECT_EQ(layout->flags, WEFT_HOOK_READS_MEMORY | WEFT_HOOK_HAS_FAULTS);
-  EXPECT_EQ(FieldsOf(rule, Moment::kEntry),
+  EXPECT_EQ(FieldNames(rule, Moment::kEntry),
             (std::vector<std::string>{"x", "data", "size", "faults", "depth"}));
 }
 
@@ -215,11 +221,12 @@ TEST(Layout, BytesOfTheEndAreNoFieldsOfTheEntry) {
   ASSERT_TRUE(layout) << layout.error().message;
   EXPECT_EQ(layout->details[0].at_exit, 1);
   EXPECT_EQ(layout->details[0].length_of.source, WEFT_HOOK_RESULT);
-  EXPECT_EQ(FieldsOf(rule, Moment::kEntry), (std::vector<std::string>{"size", "faults", "depth"}));
-  EXPECT_EQ(FieldsOf(rule, Moment::kExit),
+  EXPECT_EQ(FieldNames(rule, Moment::kEntry),
+            (std::vector<std::string>{"size", "faults", "depth"}));
+  EXPECT_EQ(FieldNames(rule, Moment::kExit),
             (std::vector<std::string>{"ret", "data", "faults", "depth", "unwound"}));
   EXPECT_EQ(
-      FieldsOf(rule, Moment::kCall),
+      FieldNames(rule, Moment::kCall),
       (std::vector<std::string>{"size", "ret", "data", "faults", "duration", "depth", "unwound"}));
 }
 

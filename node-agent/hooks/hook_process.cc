@@ -15,6 +15,7 @@
 #include <iterator>
 #include <thread>
 
+#include "lib/api/filters.h"
 #include "lib/api/function_args.h"
 #include "lib/api/function_sets.h"
 #include "lib/event/match.h"

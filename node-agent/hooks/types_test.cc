@@ -111,7 +111,8 @@ TEST(Types, TellWherePathsToMembersLead) {
   const FunctionTypes types =
       TypesIn(WEFT_TYPED_LIBRARY,
               {"1->header.size", "request->next->label", "request->ratio", "request->8.kind",
-               "request->next->next->id", "request->header.sise", "more->x", "other->id"})
+               "request->next->next->id", "request->header.sise", "more->x", "other->id",
+               "request->next.id", "request->header->size"})
           .at("typed_member");
   const std::map<std::string, MemberPlace> expected{
       {"1->header.size", {.steps = "12", .type = ValueType::kInt32}},
@@ -120,7 +121,9 @@ TEST(Types, TellWherePathsToMembersLead) {
       {"request->8.kind", {.unknown = "kind"}},
       {"request->next->next->id", {.steps = "32->32->0", .type = ValueType::kUint64}},
       {"request->header.sise", {.steps = "", .unknown = "sise"}},
-      {"more->x", {.unknown = "x"}}};
+      {"more->x", {.unknown = "x"}},
+      {"request->next.id", {.unknown = "id", .instead = "next->id"}},
+      {"request->header->size", {.unknown = "size", .instead = "header.size"}}};
   EXPECT_EQ(types.members, expected);
 }
 
@@ -128,7 +131,9 @@ TEST(Paths, AreResolvedToNumbers) {
   const FunctionTypes types{
       .members = {{"0->header.size", {.steps = "12", .type = ValueType::kInt32}},
                   {"q->label", {.steps = "16", .is_array = true}},
-                  {"q->bad", {.unknown = "bad"}}}};
+                  {"q->bad", {.unknown = "bad"}},
+                  {"q->a.b", {.unknown = "b", .instead = "a->b"}},
+                  {"q->a->b", {.unknown = "b", .instead = "a.b"}}}};
   const auto resolve = [&](api::FunctionRule rule) {
     std::string why = ResolvePaths(types, rule);
     return why.empty() ? rule.args.back().path : why;
@@ -149,6 +154,12 @@ TEST(Paths, AreResolvedToNumbers) {
       resolve({.args = {{.name = "s", .type = ValueType::kInt8, .path = "q->bad"}}}),
       "argument \"s\" has the path \"q->bad\", and its debug information has no member \"bad\" "
       "there");
+  EXPECT_EQ(resolve({.args = {{.name = "s", .type = ValueType::kInt8, .path = "q->a.b"}}}),
+            "argument \"s\" has the path \"q->a.b\": write a->b, since \"a\" is a pointer in "
+            "its debug information");
+  EXPECT_EQ(resolve({.args = {{.name = "s", .type = ValueType::kInt8, .path = "q->a->b"}}}),
+            "argument \"s\" has the path \"q->a->b\": write a.b, since \"a\" is no pointer in "
+            "its debug information");
   EXPECT_NE(
       resolve({.args = {{.name = "s", .type = ValueType::kInt8, .path = "r->a"}}}).find("begins"),
       std::string::npos);
@@ -186,21 +197,39 @@ TEST(TypesText, IsReadAsItWasWritten) {
         .not_recorded = "p",
         .members = {{"0->a", {.steps = "8.4->0", .type = ValueType::kInt8}},
                     {"q->b", {.steps = "1", .is_array = true}},
-                    {"r->c", {.unknown = "c"}}}}}};
+                    {"r->c", {.unknown = "c"}},
+                    {"s->d->e", {.unknown = "e", .instead = "d.e"}}}}}};
   const std::string text = ToText(types);
-  EXPECT_EQ(text, "10 double a:int8\n20 - ... !p @0->a=8.4->0:int8 @q->b=1:array @r->c?c\ndone\n");
+  EXPECT_EQ(text,
+            "10 double a:int8\n20 - ... !p @0->a=8.4->0:int8 @q->b=1:array @r->c?c "
+            "@s->d->e?e:d.e\ndone\n");
   const auto again = ParseTypes(text);
   ASSERT_TRUE(again);
   EXPECT_EQ(*again, types);
 }
 
 TEST(TypesText, ThatIsDamagedIsRefused) {
-  for (const char* text :
-       {"", "10 double", "done", "x int8\ndone\n", "10 none\ndone\n", "10\ndone\n",
-        "10 int8 a\ndone\n", "10 int8 a:string\ndone\n", "10 int8 a b:int8\ndone\n",
-        "10 int8 a:int8 a:int8\ndone\n", "10 int8 1a:int8\ndone\n", "10 - @a\ndone\n",
-        "10 - @a=b:int8\ndone\n", "10 - @a=1:none\ndone\n", "10 - @a?\ndone\n",
-        "10 - @a=1:- @a=1:-\ndone\n", "10 -\n10 -\ndone\n", "10 int8 !\ndone\n"})
+  for (const char* text : {"",
+                           "10 double",
+                           "done",
+                           "x int8\ndone\n",
+                           "10 none\ndone\n",
+                           "10\ndone\n",
+                           "10 int8 a\ndone\n",
+                           "10 int8 a:string\ndone\n",
+                           "10 int8 a b:int8\ndone\n",
+                           "10 int8 a:int8 a:int8\ndone\n",
+                           "10 int8 1a:int8\ndone\n",
+                           "10 - @a\ndone\n",
+                           "10 - @a=b:int8\ndone\n",
+                           "10 - @a=1:none\ndone\n",
+                           "10 - @a?\ndone\n",
+                           "10 - @a?b:c\ndone\n",
+                           "10 - @a?b:c->d.e\ndone\n",
+                           "10 - @a?b:c->1 \ndone\n",
+                           "10 - @a=1:- @a=1:-\ndone\n",
+                           "10 -\n10 -\ndone\n",
+                           "10 int8 !\ndone\n"})
     EXPECT_FALSE(ParseTypes(text)) << text;
   const auto error = ParseTypes("error: no \x1b[0m such\n");
   ASSERT_FALSE(error);

@@ -68,8 +68,10 @@ spec:
 
     def test_parts_of_functions_that_do_not_fit(self):
         for function, context, said in (
-                ('args: [{name: b, type: int32}], filter: "a > 1"', "vpid", ('"a"', "do not have", "b, depth")),
-                ("record: [entry]", "$app.a:b", ("contexts of applications", "Trace of its own"))):
+                ('args: [{name: b, type: int32}], filter: "a > 1"', "vpid", ("functions[0].filter", '"a"', "do not have", "b, depth")),
+                ('filter: "ret > 1"', "vpid", ('"ret"', "the function's arguments, depth", "record: [exit] or [call]")),
+                ("filter: '$app.a:b == 1'", "vpid", ('"$app.a:b"', "contexts of applications", "$ctx.procname")),
+                ("record: [entry]", "$app.a:b", ("context: ", "of an application", "Trace of its own"))):
             rules = f"""apiVersion: weft.dev/v1alpha1
 kind: Trace
 metadata: {{name: t}}
@@ -77,14 +79,13 @@ spec:
   context: ["{context}"]
   user: {{events: [{{name: "emitter:tick"}}], functions: [{{name: main, {function}}}]}}
 """
-            self.refuse(INPUT, "spec.user.functions", "main" if "$app" not in context else "", *said,
-                        options=self.yaml(rules))
+            self.refuse(INPUT, "spec.", *said, options=self.yaml(rules))
 
     def test_sets_of_functions_that_do_not_fit(self):
         for rule, said in (("set: maloc", ('"maloc"', 'did you mean "malloc"?')),
                            ("set: io, name: main", ("exactly one of name, set",)),
                            ("set: io, returns: int32", ("without args and returns",)),
-                           ('set: dl, filter: "size > 3"', ("set dl", "no function of the set has"))):
+                           ('set: dl, filter: "size > 3"', ("names what no function of the set has",))):
             rules = f"""apiVersion: weft.dev/v1alpha1
 kind: Trace
 metadata: {{name: t}}

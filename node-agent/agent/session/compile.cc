@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "lib/abi/context.h"
+#include "lib/api/context.h"
 #include "lib/api/filters.h"
 #include "lib/api/function_args.h"
 #include "lib/api/function_sets.h"
@@ -20,7 +21,6 @@ namespace {
 
 constexpr std::string_view kPerfPrefix = "perf:thread:";
 constexpr std::string_view kPerfCpuPrefix = "perf:cpu:";
-constexpr std::string_view kAppPrefix = "$app.";
 constexpr const char* kStatedumpPattern = "lttng_ust_statedump:*";
 // The events that libweft.so emits (ust-injector/preload/statedump.h).
 constexpr const char* kStatedumpEvents[] = {
@@ -61,14 +61,14 @@ bool IsOfNode(const std::string& name) {
 
 Result<control::ContextSpec> CompileContextName(const std::string& name, Domain domain) {
   control::ContextSpec spec;
-  const bool user_only = name.starts_with(kAppPrefix) || name.starts_with(kPerfPrefix);
+  const bool user_only = name.starts_with(api::kAppPrefix) || name.starts_with(kPerfPrefix);
   if (user_only && domain != Domain::kUser) return NotOf(name, domain);
   if (domain == Domain::kTenantsKernel)
     if (std::string why = WhyNotForTenants(name); !why.empty())
       return Fail(ErrorCode::kUnsupported, std::move(why));
-  if (name.starts_with(kAppPrefix)) {
+  if (name.starts_with(api::kAppPrefix)) {
     spec.id = WEFT_CONTEXT_APP;
-    spec.name = name.substr(kAppPrefix.size());
+    spec.name = name.substr(api::kAppPrefix.size());
     return spec;
   }
   if (name.starts_with(kPerfPrefix))
@@ -100,11 +100,13 @@ Status CompileRules(const api::TraceSpec& from, control::ChannelSpec& to) {
 
 // Checks what the Trace alone tells: arguments and return value may come from debug information.
 Status CheckFunctionFilter(const api::FunctionRule& function, hooks::Moment moment) {
-  if (function.filter.empty() || std::ranges::none_of(function.args, api::IsPositional)) return {};
+  if (function.filter.empty()) return {};
+  if (const std::string why = WhyNotNamed(function, api::NamesInFilter(function.filter));
+      !why.empty())
+    return Fail(ErrorCode::kInvalid, "its filter " + why);
+  if (std::ranges::none_of(function.args, api::IsPositional)) return {};
   api::FunctionRule all = function;
   if (!all.returns) all.returns = api::ValueType::kInt64;
-  if (const std::string why = hooks::WhyNotFiltered(all, moment); !why.empty())
-    return Fail(ErrorCode::kInvalid, why);
   weft_event ignored{};
   WEFT_ASSIGN(const std::vector<uint8_t> bytes,
               hooks::Describe(all, function.name, moment, ignored));
@@ -137,7 +139,7 @@ Status CompileFunctionOrSet(const api::FunctionRule& rule, const api::Trace& tra
   const size_t before = to.functions.size();
   for (const api::FunctionRule& function : ExpandSet(rule)) {
     const auto lacks = [&](hooks::Moment moment) {
-      return function.Records(moment) && !hooks::WhyNotFiltered(function, moment).empty();
+      return function.Records(moment) && !WhyNotFiltered(function, moment).empty();
     };
     if (rule.set && std::ranges::any_of(hooks::kMoments, lacks)) continue;
     // A function has a rule for each of its libraries, and its events have one.
@@ -157,12 +159,6 @@ Status CompileFunctions(const api::Trace& trace, const CompileContext& context,
   if (spec.user.functions.empty()) return {};
   if (!context.why_no_functions.empty())
     return Fail(ErrorCode::kUnsupported, context.why_no_functions);
-  // A function that is called to get such a value could be hooked itself.
-  if (std::ranges::any_of(spec.context,
-                          [](const auto& name) { return name.starts_with(kAppPrefix); }))
-    return Fail(
-        ErrorCode::kUnsupported,
-        "is not recorded with contexts of applications ($app....); make a Trace of its own");
   for (const api::FunctionRule& function : spec.user.functions) {
     const std::string name =
         function.set ? "set " + std::string(NameOf(*function.set)) : function.name;
