@@ -67,11 +67,34 @@ apt() {
     -o DPkg::Lock::Timeout=600 -o Acquire::Retries=3 -o Dpkg::Use-Pty=0 "$@" </dev/null
 }
 log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+
+# Packages of servers (nginx, postgresql-15, redis-server, ...) start them, and enable them for each
+# boot. Tests start servers of their own. So nothing is started while packages are installed, unless
+# the machine has a policy of its own, and services that are new are disabled again. Nothing changes
+# for services that are there already. WEFT_SETUP_ROOT: another root folder, for setup_test.sh.
+policy=${WEFT_SETUP_ROOT:-}/usr/sbin/policy-rc.d
+services() { find "${WEFT_SETUP_ROOT:-}/etc/systemd/system/multi-user.target.wants" -type l 2>/dev/null | sort; }
+services_before=$(services || true)
+own_policy=
+clean_up() {
+  rm -f "$log"
+  [[ -z $own_policy ]] || "${as_root[@]}" rm -f "$own_policy"
+}
+trap clean_up EXIT
+if [[ ! -e $policy ]]; then
+  own_policy=$policy
+  printf '#!/bin/sh\n# While scripts/setup.sh of weft installs packages.\nexit 101\n' |
+    "${as_root[@]}" tee "$policy" >/dev/null
+  "${as_root[@]}" chmod 755 "$policy"
+fi
+
 # shellcheck disable=SC2086  # a list of names
 if ! { apt update && apt install --no-install-recommends $missing; } >"$log" 2>&1; then
   tail -n 30 "$log" >&2
   echo "setup: apt-get failed (above); still missing: $missing" >&2
   exit 1
 fi
+for service in $(comm -13 <(echo "$services_before") <(services || true)); do
+  "${as_root[@]}" rm -f "$service"
+done
 echo "setup: done"

@@ -17,7 +17,7 @@ chmod 755 "$folder"
 mkdir -p "$folder/scripts" "$folder/bin" "$folder/lists/partial" "$folder/cache/archives/partial"
 cp scripts/setup.sh "$folder/scripts"
 printf 'bash\nweft-no-such-package  # why\n' >"$folder/scripts/packages.txt"
-for tool in comm dirname dpkg-query echo env mktemp readlink rm sed sort tail tr xargs; do
+for tool in bash chmod comm dirname dpkg-query echo env find mktemp readlink rm sed sh sort tail tee tr xargs; do
   ln -s "$(type -P $tool)" "$folder/bin/$tool"
 done
 
@@ -65,6 +65,30 @@ grep -q "apt-get .* install --no-install-recommends weft-no-such-package$" "$fol
 rm "$folder/bin/sudo"
 
 if ((EUID == 0)); then
+  # An apt-get whose package has a service: it asks whether to start it, and enables it.
+  wants="$folder/root/etc/systemd/system/multi-user.target.wants"
+  policy="$folder/root/usr/sbin/policy-rc.d"
+  mkdir -p "$wants" "$folder/root/usr/sbin"
+  ln -s /dev/null "$wants/old.service"
+  cat >"$folder/bin/apt-get" <<END
+#!/bin/bash
+[[ " \$* " == *" install "* ]] || exit 0
+status=0
+"$policy" new start || status=\$?
+echo "\$status" >"$folder/asked"
+"$(type -P ln)" -s /dev/null "$wants/new.service"
+END
+  chmod 755 "$folder/bin/apt-get"
+  run PATH="$folder/bin" WEFT_SETUP_ROOT="$folder/root" "$folder/scripts/setup.sh"
+  expect "services of packages are neither started nor enabled" 0 "setup: done"
+  [[ $(<"$folder/asked") == 101 && ! -e $policy && -L $wants/old.service && ! -L $wants/new.service ]]
+  printf '#!/bin/sh\nexit 104\n' >"$policy"
+  chmod 755 "$policy"
+  run PATH="$folder/bin" WEFT_SETUP_ROOT="$folder/root" "$folder/scripts/setup.sh"
+  expect "a policy of the machine's own holds, and stays" 0 "setup: done"
+  [[ $(<"$folder/asked") == 104 && -e $policy ]]
+  rm "$folder/bin/apt-get"
+
   # Adds apt-get itself, with no source and no list of packages.
   ln -s "$(type -P apt-get)" "$folder/bin/apt-get"
   cat >"$folder/apt.conf" <<END
