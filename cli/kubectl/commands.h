@@ -9,6 +9,7 @@
 
 #include "cli/kubectl/connection.h"
 #include "cli/kubectl/interrupts.h"
+#include "cli/kubectl/live_format.h"
 #include "lib/api/builder.h"
 
 namespace weft::kubectl {
@@ -29,7 +30,7 @@ struct DownloadCommand {
 
 struct LiveCommand {
   std::string trace;
-  bool json = false;
+  LiveFormat format;
   bool serve = false;      // to viewers of lttng-live, instead of showing
   std::uint16_t port = 0;  // 0: any
 };
@@ -43,7 +44,7 @@ struct TopCommand {
 struct RunCommand {
   std::string labels;
   api::ShortForm form;
-  bool json = false;
+  LiveFormat format;
   bool keep = false;
 };
 

@@ -101,7 +101,7 @@ int Live(const Connection& connection, const LiveCommand& command, Interrupts& i
   if (folder->empty()) return cli::kExitOk;
   if (command.serve) return Serve(connection, command, *folder, interrupts);
   TraceView view(connection, command.trace);
-  LiveView live(connection, view, *folder, command.json);
+  LiveView live(connection, view, *folder, command.format);
   const auto end = Follow(connection, command.trace, live, interrupts, true);
   if (!end && end.error().code == ErrorCode::kClosed) return cli::kExitOk;  // a pipe's reader left
   if (!end) return Complain(end.error());

@@ -21,8 +21,10 @@ constexpr std::size_t kShownProblems = 20;
 }  // namespace
 
 LiveView::LiveView(const Connection& connection, TraceView& view, const std::string& folder,
-                   bool json)
-    : tail_(connection, view, folder, *this), json_(json), printer_(cli::IsColorTerminal(stdout)) {
+                   LiveFormat format)
+    : tail_(connection, view, folder, *this),
+      json_(format.json),
+      printer_(cli::IsColorTerminal(stdout), format.indent) {
   RaiseOpenFileLimit();  // packets that wait are open files
 }
 

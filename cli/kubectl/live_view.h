@@ -9,6 +9,7 @@
 
 #include "cli/kubectl/follow.h"
 #include "cli/kubectl/follower.h"
+#include "cli/kubectl/live_format.h"
 #include "cli/kubectl/relay_tail.h"
 #include "cli/view_text.h"
 #include "lib/base/result.h"
@@ -18,7 +19,8 @@ namespace weft::kubectl {
 class LiveView : public Followed, TailSink {
  public:
   // All references outlive the object.
-  LiveView(const Connection& connection, TraceView& view, const std::string& folder, bool json);
+  LiveView(const Connection& connection, TraceView& view, const std::string& folder,
+           LiveFormat format);
 
   // Fetches what is new, and prints what is due. kClosed: the reader of the output is gone.
   Status Round() override;

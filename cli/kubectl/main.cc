@@ -31,6 +31,20 @@ CLI::App* AddCommand(CLI::App& app, const char* name, const char* what) {
   return command;
 }
 
+struct LiveOptions {
+  CLI::Option *json, *indent;
+};
+
+LiveOptions AddFormat(CLI::App& command, LiveFormat& format) {
+  LiveOptions options{};
+  options.json = command.add_flag("--json", format.json, "print one JSON object per line");
+  options.indent =
+      command.add_flag("--indent", format.indent,
+                       "show events of functions further to the right the deeper their calls are");
+  options.indent->excludes(options.json);
+  return options;
+}
+
 void AddRun(CLI::App& app, RunCommand& run) {
   CLI::App* command =
       AddCommand(app, "run", "Make a Trace, show its events live, and end and delete it at ^C");
@@ -58,7 +72,7 @@ void AddRun(CLI::App& app, RunCommand& run) {
                       "values to record with every event: vpid, vtid, procname, ...");
   command->add_option("--duration", form.duration, "stop recording after this time: 90s, 5m");
   command->add_option("--name", form.name, "name of the Trace; default: run- and some characters");
-  command->add_flag("--json", run.json, "print one JSON object per line");
+  AddFormat(*command, run.format);
   command->add_flag("--keep", run.keep, "do not delete the Trace at the end");
 }
 
@@ -93,13 +107,13 @@ void AddCommands(CLI::App& app, Commands& commands) {
   download->add_flag("-q,--quiet", commands.download.quiet, "print no progress");
   CLI::App* live = AddCommand(app, "live", "Show the events of a Trace as they come");
   live->add_option("TRACE", commands.live.trace)->required();
-  CLI::Option* json =
-      live->add_flag("--json", commands.live.json, "print one JSON object per line");
+  const LiveOptions format = AddFormat(*live, commands.live.format);
   live->add_option("--serve", commands.live.port,
                    "serve the events to babeltrace2 on this machine, at this or any port")
       ->expected(0, 1)
       ->type_name("[PORT]")
-      ->excludes(json);
+      ->excludes(format.json)
+      ->excludes(format.indent);
   AddRun(app, commands.run);
   CLI::App* top = AddCommand(
       app, "top", "Show how much of each Trace and pod arrives, and is discarded or lost");

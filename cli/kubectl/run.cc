@@ -84,9 +84,9 @@ Status EndTrace(const Connection& connection, const std::string& name) {
 
 // Shows events until the Trace is over; ends it at ^C.
 Status Show(const Connection& connection, const std::string& name, const std::string& folder,
-            bool json, Interrupts& interrupts) {
+            LiveFormat format, Interrupts& interrupts) {
   TraceView view(connection, name);
-  LiveView live(connection, view, folder, json);
+  LiveView live(connection, view, folder, format);
   auto end = Follow(connection, name, live, interrupts, true);
   // A pipe's reader that left ends it, too.
   const bool unread = !end && end.error().code == ErrorCode::kClosed;
@@ -106,7 +106,7 @@ Status Show(const Connection& connection, const std::string& name, const std::st
   return {};
 }
 
-Status RunTrace(const Connection& connection, const std::string& name, bool json,
+Status RunTrace(const Connection& connection, const std::string& name, LiveFormat format,
                 Interrupts& interrupts) {
   WEFT_ASSIGN(const std::optional<api::Trace> trace, WaitUntilReady(connection, name, interrupts));
   if (!trace) return {};
@@ -114,7 +114,7 @@ Status RunTrace(const Connection& connection, const std::string& name, bool json
     return Fail(ErrorCode::kInvalid, "the Trace ended: " + WhyWaiting(*trace));
   std::fprintf(stderr, "%s records %" PRId64 " of %" PRId64 " pods; ^C ends it\n", name.c_str(),
                trace->status.pods.traced, trace->status.pods.matched);
-  WEFT_TRY(Show(connection, name, FolderAtRelay(*trace), json, interrupts));
+  WEFT_TRY(Show(connection, name, FolderAtRelay(*trace), format, interrupts));
   if (const auto last = GetTrace(connection, name); last && last->status.events.missing > 0)
     std::fprintf(stderr, "%" PRId64 " events were lost; kubectl weft status explains the reasons\n",
                  last->status.events.missing);
@@ -133,7 +133,7 @@ int Run(const Connection& connection, const RunCommand& command, Interrupts& int
   const std::string uid = kube::TextAt(*made, {"metadata", "uid"});
   std::fprintf(stderr, "made the Trace %s in the namespace %s\n", Printable(name).c_str(),
                connection.name_space.c_str());
-  const Status done = RunTrace(connection, name, command.json, interrupts);
+  const Status done = RunTrace(connection, name, command.format, interrupts);
   const int status = done ? cli::kExitOk : Complain(done.error());
   if (command.keep) {
     std::fprintf(stderr, "next: kubectl weft status %s -n %s\n", Printable(name).c_str(),

@@ -519,7 +519,7 @@ COMP_WORDS=(kubectl-weft '') COMP_CWORD=1; _kubectl_weft; printf '%s' "${#COMPRE
         self.assertEqual(self.api.views, {})
 
     def test_live_refuses_a_port_that_it_cannot_have(self):
-        for words in (("--serve=70000",), ("--serve=x",), ("--serve", "--json")):
+        for words in (("--serve=70000",), ("--serve=x",), ("--serve", "--json"), ("--json", "--indent")):
             self.weft("live", "sales", *words, status=120)
         with socket.create_server(("127.0.0.1", 0)) as taken:
             said = self.weft("live", "sales", f"--serve={taken.getsockname()[1]}", status=121)
