@@ -17,6 +17,9 @@ struct DebugNotes {
   bool has_packed_symbols = false;
   std::string build_id;  // hexadecimal
   std::string link;      // a file name
+  // The path, and in hexadecimal the build-id, of the file into which dwz has moved what several
+  // files have.
+  std::string shared, shared_id;
 };
 
 // kInvalid, kUnsupported: it is no ELF file of 64 bits.

@@ -282,6 +282,31 @@ MemberPlace Follow(const std::vector<std::vector<std::string>>& steps, Dwarf_Die
   return place;
 }
 
+// A file with DWARF, while it is open.
+class DwarfFile {
+ public:
+  // -1: there is none.
+  explicit DwarfFile(int file)
+      : elf_(file < 0 ? nullptr : elf_begin(file, ELF_C_READ_MMAP, nullptr), elf_end),
+        dwarf_(nullptr, dwarf_end) {
+    if (elf_ == nullptr) {
+      why_not_ = elf_errmsg(-1);
+      return;
+    }
+    HideUnused(elf_.get());
+    dwarf_.reset(dwarf_begin_elf(elf_.get(), DWARF_C_READ, nullptr));
+    if (dwarf_ == nullptr) why_not_ = dwarf_errmsg(-1);
+  }
+
+  [[nodiscard]] Dwarf* dwarf() const { return dwarf_.get(); }  // nullptr: it cannot be read
+  [[nodiscard]] const std::string& why_not() const { return why_not_; }
+
+ private:
+  std::unique_ptr<Elf, int (*)(Elf*)> elf_;
+  std::unique_ptr<Dwarf, int (*)(Dwarf*)> dwarf_;
+  std::string why_not_;
+};
+
 class Reader {
  public:
   Reader(Dwarf* dwarf, const std::vector<uint64_t>& addresses,
@@ -414,15 +439,13 @@ class Reader {
 }  // namespace
 
 Result<TypesByAddress> ReadDwarfTypes(int file, const std::vector<uint64_t>& addresses,
-                                      const std::vector<std::string>& paths) {
+                                      const std::vector<std::string>& paths, int shared) {
   elf_version(EV_CURRENT);
-  const std::unique_ptr<Elf, int (*)(Elf*)> elf(elf_begin(file, ELF_C_READ_MMAP, nullptr), elf_end);
-  if (elf == nullptr) return Fail(ErrorCode::kInvalid, elf_errmsg(-1));
-  HideUnused(elf.get());
-  const std::unique_ptr<Dwarf, int (*)(Dwarf*)> dwarf(
-      dwarf_begin_elf(elf.get(), DWARF_C_READ, nullptr), dwarf_end);
-  if (dwarf == nullptr) return Fail(ErrorCode::kInvalid, dwarf_errmsg(-1));
-  Reader reader(dwarf.get(), addresses, paths);
+  const DwarfFile main(file);
+  if (main.dwarf() == nullptr) return Fail(ErrorCode::kInvalid, main.why_not());
+  const DwarfFile parts(shared);
+  if (parts.dwarf() != nullptr) dwarf_setalt(main.dwarf(), parts.dwarf());
+  Reader reader(main.dwarf(), addresses, paths);
   TypesByAddress types = reader.Read();
   if (types.empty() && reader.is_split())
     return Fail(ErrorCode::kUnsupported,

@@ -15,9 +15,9 @@ namespace weft::hooks {
 
 // Returns what the file knows of the functions that begin at these addresses (sorted); those that
 // are not in C or C++ are left out. `paths`: to members, as FunctionTypes has them. kInvalid: it
-// has no DWARF that can be read.
+// has no DWARF that can be read. `shared`: the file into which dwz has moved parts of it; -1: none.
 Result<TypesByAddress> ReadDwarfTypes(int file, const std::vector<uint64_t>& addresses,
-                                      const std::vector<std::string>& paths = {});
+                                      const std::vector<std::string>& paths = {}, int shared = -1);
 
 }  // namespace weft::hooks
 

@@ -41,7 +41,7 @@ std::vector<char*> Pointers(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-Result<pid_t> Spawn(const HelperCall& call, int answer, int file) {
+Result<pid_t> Spawn(const HelperCall& call, int answer, int file, int second) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
@@ -59,6 +59,7 @@ Result<pid_t> Spawn(const HelperCall& call, int answer, int file) {
   posix_spawn_file_actions_adddup2(&actions, answer, 1);
   posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, file, 3);
+  if (second >= 0) posix_spawn_file_actions_adddup2(&actions, second, 4);
   std::vector<std::string> words{call.program.substr(call.program.rfind('/') + 1)};
   words.insert(words.end(), call.arguments.begin(), call.arguments.end());
   pid_t pid = 0;
@@ -95,12 +96,15 @@ Result<std::string> ReadAnswer(const HelperCall& call, int from) {
 }  // namespace
 
 Result<std::string> RunHelper(const HelperCall& call) {
-  const UniqueFd safe = CopyFd(call.file);  // not one of the numbers that others get
+  // Not the numbers that others get.
+  const UniqueFd safe = CopyFd(call.file);
+  const UniqueFd second(call.second < 0 ? -1 : fcntl(call.second, F_DUPFD_CLOEXEC, 5));
   int ends[2];
-  if (!safe || pipe2(ends, O_CLOEXEC) != 0) return FailErrno(call.program);
+  if (!safe || (call.second >= 0 && !second) || pipe2(ends, O_CLOEXEC) != 0)
+    return FailErrno(call.program);
   const UniqueFd from(ends[0]);
   UniqueFd to(ends[1]);
-  WEFT_ASSIGN(const pid_t pid, Spawn(call, to.get(), safe.get()));
+  WEFT_ASSIGN(const pid_t pid, Spawn(call, to.get(), safe.get(), second.get()));
   const Child child(pid);
   to.reset();
   return ReadAnswer(call, from.get());

@@ -19,6 +19,7 @@ struct HelperCall {
   std::vector<std::string> environment;  // NAME=VALUE; the agent's own is not handed on
   int input = -1;                        // becomes its descriptor 0; -1: /dev/null
   int file = -1;                         // becomes its descriptor 3
+  int second = -1;                       // becomes its descriptor 4; -1: it has none
   std::chrono::seconds patience{};
   size_t max_bytes = 0;  // of its answer
   int stop = -1;         // a descriptor: when it is readable, the program is ended; -1: none

@@ -430,8 +430,10 @@ void FunctionCache::AddTypes(int file, const std::string& root, const LoadedObje
     std::vector<std::string> of = PathsOf(rules[rule].rule.args);
     paths.insert(std::make_move_iterator(of.begin()), std::make_move_iterator(of.end()));
   }
-  auto types = types_.Find(debug->file.get(), addresses, paths);
+  auto types = types_.Find(*debug, addresses, paths);
   read.has_servers_types = debug->is_from_server;
+  if (needs && !debug->shared_status)
+    NoteMissing(debug->shared_status.error(), read, read.why_no_types);
   if (types)
     read.types = std::move(*types);
   else

@@ -417,7 +417,7 @@ void HookService::Record(int32_t pid, const Container& container, const Status& 
   for (const auto& [object, why] : report.untyped)
     Note(container, std::string("types of functions of ")
                         .append(object)
-                        .append(" are not known: ")
+                        .append(" are not all known: ")
                         .append(why));
   for (const auto& [object, why] : report.unnamed)
     Note(container, std::string("functions of ")

@@ -21,6 +21,8 @@ namespace weft::hooks {
 struct DebugFile {
   UniqueFd file;
   bool is_from_server = false;
+  UniqueFd shared;       // into which dwz has moved parts of it; none: it has all
+  Status shared_status;  // an error: there is such a file, and why it could not be opened
 };
 
 // Opens the file that has the debug information of an object: the object itself, a file by its
@@ -41,16 +43,16 @@ std::vector<UniqueFd> OpenMoreSymbols(const std::string& program, int object,
 Result<std::vector<UniqueFd>> FindSymbols(int object, const DebugSource& source);
 
 // Lets weft-types read a file. `addresses`: sorted. `paths`: to members, of PathsOf. kTimeout,
-// kLimit, kInvalid: it could not; the message says why.
+// kLimit, kInvalid: it could not; the message says why. `shared`: as DebugFile has it; -1: none.
 Result<TypesByAddress> RunTypes(const std::string& program, int file,
                                 const std::vector<uint64_t>& addresses,
-                                const std::set<std::string>& paths = {});
+                                const std::set<std::string>& paths = {}, int shared = -1);
 
 class TypeCache {
  public:
   // Returns what is known of the functions at these addresses (sorted), from their debug file. An
   // error says that it could not be read.
-  Result<TypesByAddress> Find(int file, const std::vector<uint64_t>& addresses,
+  Result<TypesByAddress> Find(const DebugFile& file, const std::vector<uint64_t>& addresses,
                               const std::set<std::string>& paths);
 
  private:
@@ -61,8 +63,8 @@ class TypeCache {
   };
 
   // What the kernel says of the file with the debug information: a tenant chooses build-ids.
-  // Device, inode, size, time; and the paths that were asked for.
-  using Key = std::tuple<uint64_t, uint64_t, uint64_t, int64_t, std::set<std::string>>;
+  // Device, inode, size, time; is the shared file there; and the paths that were asked for.
+  using Key = std::tuple<uint64_t, uint64_t, uint64_t, int64_t, bool, std::set<std::string>>;
   std::map<Key, Entry> entries_;
 };
 

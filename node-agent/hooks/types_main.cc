@@ -6,9 +6,11 @@
 //   0   a memory file: the addresses of functions, 64-bit words, sorted; or where symbols go
 //   1   where the answer goes: types (function_types.h), or "done"
 //   3   the file
+//   4   the file into which dwz has moved parts of it, if there is one
 //
 // and, as its arguments, the paths to members that are asked for; nothing else. If it ever came
-// under a tenant's control, it could use these three and time.
+// under a tenant's control, it could use these and time.
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -26,7 +28,7 @@
 
 namespace {
 
-constexpr int kMemory = 0, kAnswer = 1, kFile = 3;
+constexpr int kMemory = 0, kAnswer = 1, kFile = 3, kShared = 4;
 
 weft::Status Limit(int resource, uint64_t limit) {
   const rlimit both{limit, limit};
@@ -35,7 +37,7 @@ weft::Status Limit(int resource, uint64_t limit) {
   return {};
 }
 
-weft::Result<std::string> Types(const std::vector<std::string>& paths) {
+weft::Result<std::string> Types(const std::vector<std::string>& paths, int shared) {
   struct stat st{};
   if (fstat(kMemory, &st) != 0) return weft::FailErrno("addresses");
   std::vector<uint64_t> addresses(static_cast<size_t>(st.st_size) / sizeof(uint64_t));
@@ -43,7 +45,7 @@ weft::Result<std::string> Types(const std::vector<std::string>& paths) {
   if (pread(kMemory, addresses.data(), static_cast<size_t>(bytes), 0) != bytes)
     return weft::FailErrno("addresses");
   WEFT_ASSIGN(const weft::hooks::TypesByAddress types,
-              weft::hooks::ReadDwarfTypes(kFile, addresses, paths));
+              weft::hooks::ReadDwarfTypes(kFile, addresses, paths, shared));
   return weft::hooks::ToText(types);
 }
 
@@ -61,11 +63,12 @@ weft::Result<std::string> Answer(const std::vector<std::string>& arguments) {
   WEFT_TRY(Limit(RLIMIT_CPU, static_cast<uint64_t>(weft::hooks::kTypesPatience.count())));
   WEFT_TRY(Limit(RLIMIT_CORE, 0));
   WEFT_TRY(Limit(RLIMIT_FSIZE, weft::hooks::kMaxUnpackedBytes));
+  const int shared = fcntl(kShared, F_GETFD) < 0 ? -1 : kShared;
   // libdw asks for the file's path, and looks beside it for files that a file names.
   constexpr int kInVain[] = {SYS_readlink, SYS_open, SYS_openat};
   WEFT_TRY(weft::EnterSandbox(kInVain));
   const bool unpacks = arguments.size() == 1 && arguments[0] == weft::hooks::kUnpack;
-  return unpacks ? Symbols() : Types(arguments);
+  return unpacks ? Symbols() : Types(arguments, shared);
 }
 
 }  // namespace

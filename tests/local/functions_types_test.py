@@ -61,6 +61,22 @@ class Types(FunctionsTest):
         events, _ = self.run_program(function_yaml("typed", target=PROGRAM.name), program=program)
         self.assert_typed(events)
 
+    @unittest.skipUnless(shutil.which("objcopy") and shutil.which("dwz"), "needs objcopy and dwz")
+    def test_types_that_dwz_moved_into_a_shared_file_are_found(self):
+        debug, other, shared = (self.folder / name for name in ("typed.debug", "other.debug", "shared.debug"))
+        for path in debug, other:
+            subprocess.run(["objcopy", "--only-keep-debug", PROGRAM, path], check=True)
+        program = self.copy("--strip-debug", f"--add-gnu-debuglink={debug}")
+        subprocess.run(["dwz", "-m", shared, "-M", shared.name, debug, other], check=True)
+        self.assertTrue(shared.exists())
+        events, _ = self.run_program(function_yaml("typed", target=PROGRAM.name), program=program)
+        self.assert_typed(events)
+        shutil.rmtree(self.folder / "trace")
+        shared.unlink()
+        events, err = self.run_program(function_yaml("typed", target=PROGRAM.name), program=program)
+        self.assertNotIn("ratio", events["function:typed_entry"][0])
+        self.assertIn("parts of its debug information are in a file that dwz made, which is not there", err)
+
     @unittest.skipUnless(shutil.which("objcopy"), "needs objcopy")
     def test_without_types_there_are_words_of_registers(self):
         events, err = self.run_program(function_yaml("typed", target=PROGRAM.name), program=self.copy("--strip-debug"))
