@@ -67,8 +67,11 @@ class Types(FunctionsTest):
         for path in debug, other:
             subprocess.run(["objcopy", "--only-keep-debug", PROGRAM, path], check=True)
         program = self.copy("--strip-debug", f"--add-gnu-debuglink={debug}")
-        subprocess.run(["dwz", "-m", shared, "-M", shared.name, debug, other], check=True)
-        self.assertTrue(shared.exists())
+        done = subprocess.run(["dwz", "-m", shared, "-M", shared.name, debug, other], check=False,
+                              capture_output=True, text=True)
+        if "Unknown debugging section" in done.stderr:
+            self.skipTest("dwz does not know what this compiler writes: clang's DWARF 5")
+        self.assertTrue(shared.exists(), done.stderr)
         events, _ = self.run_program(function_yaml("typed", target=PROGRAM.name), program=program)
         self.assert_typed(events)
         shutil.rmtree(self.folder / "trace")
