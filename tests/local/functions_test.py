@@ -185,7 +185,7 @@ class Values(FunctionsTest):
         done = subprocess.run(self.command(*path, program=[PROGRAM, "calls", 1]), capture_output=True, text=True,
                               check=False, timeout=PATIENCE)
         self.assertNotEqual(done.returncode, 0)
-        self.assertIn('recursive: its filter names "m", which call events of it do not have; '
+        self.assertIn('functions[0].filter: names "m", which call events of it do not have; '
                       'they have n, ret, duration, depth, unwound', done.stderr)
 
     def test_filter_of_the_trace_holds_for_functions(self):
