@@ -19,6 +19,8 @@
  *     (docs/adr/0058).
  * A1  The agent writes hook, events, descriptions and thunk into unused parts of an area.
  * A2  It appends the hook to the area's table: `last` of the table, after `next` of the hook.
+ *     The thunk of a Go function first does what the displaced instructions do, which is to compare
+ *     the stack with its limit, and then gives the hook to enter_go (docs/adr/0066).
  * A3  With all threads stopped, it replaces the function's first bytes with a jump to the thunk;
  *     to take a hook off, it writes the original bytes again. One write, within one page.
  * L2  A function that is called gives its hook to weft_hook_enter.
@@ -36,12 +38,14 @@
 #include "tracepoint.h"
 
 #define WEFT_HOOKS_MAGIC 0x4b4f4857u /* "WHOK" */
-#define WEFT_HOOKS_VERSION 5u
+#define WEFT_HOOKS_VERSION 6u
 #define WEFT_HOOKS_SYMBOL "weft_hooks"
 #define WEFT_HOOKS_SOCKET "hooks.sock" /* in the folder where the library looks for weft */
 /* An environment variable of a library that was loaded into a running program. It makes large
  * areas, though it finds no control file. */
 #define WEFT_HOOKS_ATTACHED "WEFT_ATTACHED"
+/* Likewise, if the program is Go's: hooks of its functions run on stacks of the library. */
+#define WEFT_HOOKS_OF_GO "WEFT_GO"
 /* What a busy node needs to read the symbols and types of a large program. An agent that died
  * closes the connection at once, and the keeper ends one that hangs. */
 #define WEFT_HOOKS_PATIENCE_MS 10000u
@@ -63,7 +67,8 @@
 
 enum weft_hook_source {
   WEFT_HOOK_NONE = 0,
-  WEFT_HOOK_GENERAL = 1,  /* argument register `index`: rdi rsi rdx rcx r8 r9 */
+  /* Argument register `index`: rdi rsi rdx rcx r8 r9; of Go rax rbx rcx rdi rsi r8 r9 r10 r11. */
+  WEFT_HOOK_GENERAL = 1,
   WEFT_HOOK_FLOATING = 2, /* xmm register `index` */
   WEFT_HOOK_STACK = 3,    /* 8 bytes at the stack pointer before the call + 8 * `index` */
   WEFT_HOOK_RESULT = 4,   /* rax at the return */
@@ -171,7 +176,8 @@ struct weft_hooks {
   uint32_t version;
   uint64_t enter; /* where a thunk goes, with the hook's address on the stack */
   struct weft_hook_area areas[WEFT_HOOK_AREAS];
+  uint64_t enter_go; /* likewise for functions of Go, with the address in r12; 0: for none */
 };
-WEFT_ABI_ASSERT(sizeof(struct weft_hooks) == 80, "hooks layout");
+WEFT_ABI_ASSERT(sizeof(struct weft_hooks) == 88, "hooks layout");
 
 #endif /* WEFT_LIB_ABI_HOOKS_H_ */

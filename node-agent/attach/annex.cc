@@ -72,8 +72,10 @@ Annex MakeAnnex(uint64_t address, const AnnexContent& content) {
   const uint64_t folder = out.Put("WEFT_DIR=" + content.folder);
   const uint64_t container = out.Put("WEFT_CONTAINER=" + content.container);
   const uint64_t attached = out.Put(std::string(WEFT_HOOKS_ATTACHED "=1"));
+  const uint64_t of_go = content.is_go ? out.Put(std::string(WEFT_HOOKS_OF_GO "=1")) : 0;
   // argc, the end of argv, environment, its end.
-  const uint64_t start = out.Put(std::vector<uint64_t>{0, 0, folder, container, attached, 0});
+  const uint64_t start =
+      out.Put(std::vector<uint64_t>{0, 0, folder, container, attached, of_go, 0});
   annex.symbols["__libc_stack_end"] = out.Put(std::vector<uint64_t>{start});
 
   if (content.rseq_offset) {

@@ -4,7 +4,7 @@
 // mapped from the library's file, readable and executable.
 //
 // It holds the trampoline, a function getauxval over the process's auxiliary vector, the place of
-// restartable sequences, and three environment variables where the library looks for those of the
+// restartable sequences, and environment variables where the library looks for those of the
 // start. Nothing here touches a process. Thread-safety: plain values.
 #ifndef WEFT_NODE_AGENT_ATTACH_ANNEX_H_
 #define WEFT_NODE_AGENT_ATTACH_ANNEX_H_
@@ -25,6 +25,7 @@ struct AnnexContent {
   std::string container;           // WEFT_CONTAINER
   std::vector<uint8_t> auxiliary;  // /proc/PID/auxv
   std::optional<int64_t> rseq_offset;
+  bool is_go = false;
 };
 
 struct Annex {

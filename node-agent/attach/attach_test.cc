@@ -215,7 +215,7 @@ TEST(EmergencyFrame, LiesBelowTheRedZone) {
   ThreadState state;
   state.registers.rsp = 0x7fff'0000'1238;
   state.fpu.resize(2696);
-  const auto frame = MakeEmergencyFrame(state, 0x1234);
+  const auto frame = MakeEmergencyFrame(state, state.registers.rsp, 0x1234);
   ASSERT_TRUE(frame) << frame.error().message;
   EXPECT_LE(frame->scratch + kFrameScratchBytes, state.registers.rsp - 128);
   EXPECT_LE(frame->address + frame->bytes.size(), state.registers.rsp - 128);
@@ -228,12 +228,12 @@ TEST(EmergencyFrame, LiesBelowTheRedZone) {
 TEST(EmergencyFrame, RefusesRegistersThatAreNotKnown) {
   ThreadState state;
   state.registers.rsp = 0x7fff'0000'1238;
-  EXPECT_FALSE(MakeEmergencyFrame(state, 1));
+  EXPECT_FALSE(MakeEmergencyFrame(state, state.registers.rsp, 1));
   state.fpu.assign(2696, 0xff);
-  EXPECT_FALSE(MakeEmergencyFrame(state, 1));
+  EXPECT_FALSE(MakeEmergencyFrame(state, state.registers.rsp, 1));
   state.fpu.assign(2696, 0);
   state.registers.rsp = 64;
-  EXPECT_FALSE(MakeEmergencyFrame(state, 1));
+  EXPECT_FALSE(MakeEmergencyFrame(state, state.registers.rsp, 1));
 }
 
 TEST(ParseStatus, ReadsWhatItKnows) {

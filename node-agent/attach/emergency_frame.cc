@@ -110,14 +110,15 @@ ThreadState AtTheCall(ThreadState state) {
   return state;
 }
 
-Result<EmergencyFrame> MakeEmergencyFrame(const ThreadState& state, uint64_t restorer) {
+Result<EmergencyFrame> MakeEmergencyFrame(const ThreadState& state, uint64_t stack,
+                                          uint64_t restorer) {
   WEFT_ASSIGN(const std::vector<uint8_t> area, MakeArea(state.fpu));
   EmergencyFrame frame;
-  const uint64_t top = (state.registers.rsp - kRedZoneBytes) & ~uint64_t{63};
+  const uint64_t top = (stack - kRedZoneBytes) & ~uint64_t{63};
   frame.scratch = top - kFrameScratchBytes;
   const uint64_t area_at = (frame.scratch - area.size()) & ~uint64_t{63};
   frame.address = ((area_at - sizeof(Frame)) & ~uint64_t{15}) - 8;
-  if (state.registers.rsp < kMaxFpuBytes + kPageBytes || frame.address > top)
+  if (stack < kMaxFrameBytes || frame.address > top)
     return Fail(ErrorCode::kUnsupported, "a thread has no stack");
   const Frame head{.returns_to = restorer, .context = MakeContext(state, area_at)};
   frame.bytes.resize(top - frame.address);

@@ -12,6 +12,7 @@
 
 #include "lib/base/bytes.h"
 #include "lib/base/result.h"
+#include "node-agent/attach/limits.h"
 
 namespace weft::attach {
 
@@ -34,10 +35,15 @@ struct EmergencyFrame {
 // kernel would make it again. A timeout begins anew.
 ThreadState AtTheCall(ThreadState state);
 
-// Makes a frame below the red zone of the state's stack. `restorer`: address of code that makes the
-// system call rt_sigreturn. kUnsupported: the registers of the floating point unit have a layout
-// that is not known.
-Result<EmergencyFrame> MakeEmergencyFrame(const ThreadState& state, uint64_t restorer);
+// Bytes that a frame takes, at most.
+inline constexpr uint64_t kMaxFrameBytes = kMaxFpuBytes + kPageBytes;
+
+// Makes a frame below `stack`: the state's stack pointer, below whose red zone it then is, or the
+// end of memory that is not used. `restorer`: address of code that makes the system call
+// rt_sigreturn. kUnsupported: the registers of the floating point unit have a layout that is not
+// known.
+Result<EmergencyFrame> MakeEmergencyFrame(const ThreadState& state, uint64_t stack,
+                                          uint64_t restorer);
 
 // Where a thread is sent. 0: not found.
 struct Gates {

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "node-agent/attach/filter_check.h"
+#include "node-agent/attach/go_stack.h"
 #include "node-agent/attach/limits.h"
 #include "node-agent/hooks/stopped_process.h"
 
@@ -107,7 +108,17 @@ Result<HijackedThread> HijackedThread::Take(const hooks::ProcessMemory& memory,
   if (status.seccomp != 0) WEFT_TRY(thread.LeaveFilters());
   WEFT_TRY(thread.ReadState());
   thread.LeaveRseq();
-  WEFT_TRY(thread.SetUp(gates));
+  const user_regs_struct& registers = thread.state_.registers;
+  const bool has_libc = HasLibcThreads(memory, registers);
+  uint64_t stack = registers.rsp;
+  if (!target.is_go && registers.fs_base != 0 && !has_libc)
+    return Fail(ErrorCode::kUnsupported,
+                "its threads are none of a C library that weft knows (a packed program of Go?)");
+  if (target.is_go) {
+    WEFT_ASSIGN(stack, StackForFrameOfGo(memory, registers));
+    if (!has_libc) thread.rseq_offset_.reset();
+  }
+  WEFT_TRY(thread.SetUp(gates, stack));
   return thread;
 }
 
@@ -195,7 +206,7 @@ void HijackedThread::LeaveRseq() {
 
 // The order matters: see the invariant. Registers that lead into the frame come before signals are
 // blocked.
-Status HijackedThread::SetUp(const Gates& gates) {
+Status HijackedThread::SetUp(const Gates& gates, uint64_t stack) {
   gates_ = gates;
   // A stop alone makes some calls give up.
   if (static_cast<int64_t>(state_.registers.orig_rax) >= 0 &&
@@ -208,7 +219,7 @@ Status HijackedThread::SetUp(const Gates& gates) {
       state_.registers.orig_rax = UINT64_MAX;
     }
   }
-  WEFT_ASSIGN(frame_, MakeEmergencyFrame(AtTheCall(state_), gates.restorer));
+  WEFT_ASSIGN(frame_, MakeEmergencyFrame(AtTheCall(state_), stack, gates.restorer));
   if (!memory_->Write(frame_.address, frame_.bytes))
     return Fail(ErrorCode::kUnsupported,
                 "the stack of thread " + std::to_string(tid_) + " has no room");

@@ -80,7 +80,7 @@ class HijackedThread {
   Status LeaveFilters();
   Status ReadState();
   void LeaveRseq();
-  Status SetUp(const Gates& gates);
+  Status SetUp(const Gates& gates, uint64_t stack);
   Result<int> Wait(std::chrono::milliseconds patience);
   // Lets the thread run on until its next stop, which Wait sees.
   Status Continue(const char* what, long request, int signal);

@@ -152,7 +152,8 @@ class Loader {
     const AnnexContent content{.folder = options_.folder,
                                .container = options_.container,
                                .auxiliary = target_.auxiliary,
-                               .rseq_offset = thread_.rseq_offset()};
+                               .rseq_offset = thread_.rseq_offset(),
+                               .is_go = target_.is_go};
     const uint64_t annex_bytes = MakeAnnex(0, content).bytes.size();
     // The library, the annex, and a page of data.
     bytes_ = image_.span() + annex_bytes + kPageBytes;

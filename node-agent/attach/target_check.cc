@@ -61,9 +61,8 @@ uint64_t AuxiliaryValue(const std::vector<uint8_t>& vector, uint64_t type) {
   return 0;
 }
 
-// Go's threads have stacks of some KiB without room for a frame, and no thread pointer that a
-// library could use.
-Status CheckProgram(int32_t pid) {
+// Returns whether it is a program of Go.
+Result<bool> CheckProgram(int32_t pid) {
   const UniqueFd file(open(Proc(pid, "exe").c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file && errno == ENOENT) return Refuse("it is a thread of the kernel");
   if (!file)
@@ -78,11 +77,7 @@ Status CheckProgram(int32_t pid) {
     is_go = is_go || section.name == ".note.go.buildid" || section.name == ".go.buildinfo";
     return !is_go;
   });
-  if (is_go)
-    return Refuse(
-        "it is a Go program, whose stacks have no room; record functions of Go programs "
-        "through the kernel (--function)");
-  return {};
+  return is_go;
 }
 
 }  // namespace
@@ -109,7 +104,7 @@ Result<Target> CheckTarget(int32_t pid) {
   Target target{.pid = pid, .auxiliary = {}};
   if (status.state == 'Z' || status.state == 'X')
     return Refuse("it has ended, and its parent has not taken note of it");
-  WEFT_TRY(CheckProgram(pid));
+  WEFT_ASSIGN(target.is_go, CheckProgram(pid));
   WEFT_ASSIGN(const std::vector<hooks::MappedRange> ranges, hooks::ReadRanges(pid));
   target.has_library = std::ranges::any_of(ranges, [](const hooks::MappedRange& range) {
     return range.executable && range.path.find("libweft.so") != std::string::npos;

@@ -15,6 +15,7 @@ namespace weft::attach {
 struct Target {
   int32_t pid = 0;
   bool has_library = false;        // it is there already
+  bool is_go = false;              // goroutines have stacks of some KiB
   std::vector<uint8_t> auxiliary;  // /proc/PID/auxv
 };
 

@@ -41,7 +41,8 @@ void MakeFrameOf(weft::Bytes bytes) {
   state.fpu.assign(bytes.begin() + static_cast<ptrdiff_t>(head), bytes.end());
   // The kernel gives some KiB, most of them zero.
   state.fpu.resize(std::min(state.fpu.size() + 4096, weft::attach::kMaxFpuBytes));
-  const auto frame = weft::attach::MakeEmergencyFrame(weft::attach::AtTheCall(state), kAddress);
+  const auto frame = weft::attach::MakeEmergencyFrame(weft::attach::AtTheCall(state),
+                                                      state.registers.rsp, kAddress);
   if (!frame) return;
   const uint64_t end = frame->address + frame->bytes.size();
   if (end > state.registers.rsp || frame->address > frame->scratch ||

@@ -6,10 +6,16 @@
 
 #include "lib/abi/hooks.h"
 #include "node-agent/hooks/displace.h"
+#include "node-agent/hooks/go_functions.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   constexpr uint64_t kAddress = 0x400000;
   const weft::Bytes code(data, size);
+  if (const auto check = weft::hooks::FindGoStackCheck(kAddress, code)) {
+    const auto thunk =
+        weft::hooks::MakeGoThunk(kAddress + 0x1000000, kAddress, kAddress, kAddress, *check, code);
+    if (!thunk || thunk->bytes.size() > WEFT_HOOK_THUNK_BYTES) __builtin_trap();
+  }
   // Tables are read from the same bytes.
   const auto read = [&](uint64_t address, void* to, size_t bytes) {
     if (size < bytes) return false;

@@ -17,7 +17,8 @@ namespace {
 using api::ValueType;
 
 constexpr uint8_t kGeneralRegisters = 6;
-constexpr uint8_t kFloatingRegisters = 8;  // that pass arguments
+constexpr uint8_t kGeneralRegistersOfGo = 9;
+constexpr uint8_t kFloatingRegisters = 8;  // that pass arguments; Go has more, which are not saved
 constexpr int32_t kLogLevel = 12;          // debug_function
 struct NamedField {
   std::string name;
@@ -51,15 +52,16 @@ NamedField Field(api::FunctionField of) {
 // Where arguments are, by the registers and the stack that those before them use.
 class Places {
  public:
+  explicit Places(bool is_go) : most_(is_go ? kGeneralRegistersOfGo : kGeneralRegisters) {}
   weft_hook_value Next(ValueType type) {
-    const bool in_register =
-        IsFloat(type) ? floating_ < kFloatingRegisters : general_ < kGeneralRegisters;
+    const bool in_register = IsFloat(type) ? floating_ < kFloatingRegisters : general_ < most_;
     if (!in_register) return {.source = WEFT_HOOK_STACK, .index = on_stack_++};
     if (IsFloat(type)) return {.source = WEFT_HOOK_FLOATING, .index = floating_++};
     return {.source = WEFT_HOOK_GENERAL, .index = general_++};
   }
 
  private:
+  const uint8_t most_;
   uint8_t general_ = 0, floating_ = 0, on_stack_ = 0;
 };
 
@@ -99,17 +101,20 @@ Status TakeSteps(const api::FunctionArg& arg, const api::MemberPath& path,
 
 }  // namespace
 
-Result<EventLayout> LayOut(const api::FunctionRule& rule) {
+Result<EventLayout> LayOut(const api::FunctionRule& rule, bool is_go) {
   EventLayout layout;
   if (rule.args.size() > WEFT_HOOK_MAX_VALUES)
     return Fail(ErrorCode::kUnsupported,
                 "at most " + std::to_string(WEFT_HOOK_MAX_VALUES) +
                     " arguments of a function are recorded; leave out the last ones");
-  Places places;
+  Places places(is_go);
   std::map<std::string, weft_hook_value> by_name;
   for (const api::FunctionArg& arg : rule.args) {
     if (!IsPositional(arg)) continue;
     weft_hook_value value = places.Next(arg.type);
+    if (is_go && value.source == WEFT_HOOK_STACK)
+      return Fail(ErrorCode::kUnsupported,
+                  "weft reads at most 9 integers and 8 floating point numbers of a Go function");
     value.size = SizeOf(arg.type);
     value.kind = IsSigned(arg.type) ? WEFT_HOOK_SIGNED : WEFT_HOOK_NUMBER;
     by_name.emplace(arg.name, value);

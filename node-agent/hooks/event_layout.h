@@ -23,9 +23,10 @@ struct EventLayout {
   uint32_t flags = 0;  // enum weft_hook_flag
 };
 
-// Returns where the values of a rule are. kUnsupported: too many arguments, a path with names of
-// members, or one from an argument that there is not; the message says which, and what to do.
-Result<EventLayout> LayOut(const api::FunctionRule& rule);
+// Returns where the values of a rule are; `is_go`: of a function of Go. kUnsupported: too many
+// arguments, a path with names of members, or one from an argument that there is not; the message
+// says which, and what to do.
+Result<EventLayout> LayOut(const api::FunctionRule& rule, bool is_go = false);
 
 using Moment = api::FunctionMoment;
 using api::kMoments;

@@ -287,9 +287,11 @@ std::string ResolvePaths(const FunctionTypes& types, api::FunctionRule& rule) {
   return "";
 }
 
-std::vector<api::FunctionArg> RawRegisters() {
+std::vector<api::FunctionArg> RawRegisters(bool is_go) {
+  const std::vector<const char*> of_c{"rdi", "rsi", "rdx", "rcx", "r8", "r9"};
+  const std::vector<const char*> of_go{"rax", "rbx", "rcx", "rdi", "rsi", "r8", "r9", "r10", "r11"};
   std::vector<api::FunctionArg> args;
-  for (const char* name : {"rdi", "rsi", "rdx", "rcx", "r8", "r9"})
+  for (const char* name : is_go ? of_go : of_c)
     args.push_back({.name = name, .type = ValueType::kPointer});
   return args;
 }

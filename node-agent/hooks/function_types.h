@@ -77,7 +77,7 @@ std::vector<std::string> PathsOf(const std::vector<api::FunctionArg>& args);
 std::string ResolvePaths(const FunctionTypes& types, api::FunctionRule& rule);
 
 // The argument registers of integers, as words: for functions of which nothing is known.
-std::vector<api::FunctionArg> RawRegisters();
+std::vector<api::FunctionArg> RawRegisters(bool is_go);
 
 }  // namespace weft::hooks
 

@@ -16,6 +16,7 @@
 #include "lib/abi/hooks.h"
 #include "lib/elf/elf_image.h"
 #include "lib/event/match.h"
+#include "node-agent/hooks/go_functions.h"
 #include "node-agent/hooks/limits.h"
 #include "node-agent/hooks/side_entries.h"
 
@@ -300,12 +301,16 @@ Result<FunctionFile> ReadFunctions(int file, const std::vector<HookRule>& rules,
     if (const auto symbols = ElfImage::Read(with.get()))
       WEFT_TRY(EachSymbol(*symbols, SHT_SYMTAB, take));
   WEFT_ASSIGN(FunctionFile functions, reader.Finish());
-  WEFT_TRY(RefuseSideEntries(file, image, functions));
+  if (!functions.is_go) WEFT_TRY(RefuseSideEntries(file, image, functions));
+  for (Function& function : functions.functions)
+    if (functions.is_go && IsOfGoRuntime(function.symbol))
+      function.why_not = "it is of Go's runtime, which also runs where weft must not";
   return functions;
 }
 
 std::vector<uint64_t> AddressesToType(const FunctionFile& file) {
   std::vector<uint64_t> addresses;
+  if (file.is_go) return addresses;  // its arguments are not where those of C are
   for (const Function& function : file.functions) {
     const bool is_copy = std::ranges::any_of(
         kCopies, [&](const char* mark) { return function.symbol.find(mark) != std::string::npos; });

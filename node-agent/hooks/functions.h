@@ -66,7 +66,8 @@ Result<FunctionFile> ReadFunctions(int file, const std::vector<HookRule>& rules,
                                    const std::vector<UniqueFd>& more = {});
 
 // Returns the addresses of the functions that may be hooked, sorted. Left out are copies that the
-// compiler made for some of the callers: their arguments are not those of the source.
+// compiler made for some of the callers: their arguments are not those of the source. A file of Go
+// has none.
 std::vector<uint64_t> AddressesToType(const FunctionFile& file);
 
 // Is it a C library, of which only the functions of sets are hooked (lib/api/function_sets.h)?

@@ -20,6 +20,7 @@
 #include "lib/api/function_sets.h"
 #include "lib/event/match.h"
 #include "node-agent/hooks/displace.h"
+#include "node-agent/hooks/go_functions.h"
 #include "node-agent/hooks/helper_program.h"
 #include "node-agent/hooks/limits.h"
 #include "node-agent/hooks/stopped_process.h"
@@ -199,8 +200,11 @@ class Planner {
     if (chosen.empty()) return;
     const auto file = cache_.Read(memory_, object, rules_, chosen, source_);
     if (!file) return RefuseAll(object, named, file.error().message);
-    if (file->is_go)
-      return RefuseAll(object, named, "Go's functions have stacks of their own kind");
+    if (file->is_go && !table_.takes_go())
+      return RefuseAll(object, named,
+                       "functions of Go are recorded in Go programs that were started without weft "
+                       "(weft record --pid), "
+                       "by Linux 5.9 or later on a processor with FSGSBASE");
     if (!file->why_no_types.empty()) report_.untyped[object.name] = file->why_no_types;
     if (!file->why_no_symbols.empty()) report_.unnamed[object.name] = file->why_no_symbols;
     for (const auto& [rule, names] : file->near)
@@ -246,11 +250,17 @@ class Planner {
           !why.empty())
         return refuse(why);
     NewHook hook{.address = object.begin - file.lowest + function.value,
+                 .code = {},
                  .rule = &rule,
-                 .function = function.name};
+                 .function = function.name,
+                 .moments = {},
+                 .is_go = file.is_go};
     for (const Moment moment : kMoments)
       if (rule.Records(moment)) hook.moments.insert(moment);
-    const std::string& why_no_exit = why_no_exits_.empty() ? function.why_no_exit : why_no_exits_;
+    const std::string why_no_exit = file.is_go
+                                        ? "Go moves its stacks, so its returns are left alone"
+                                    : why_no_exits_.empty() ? function.why_no_exit
+                                                            : why_no_exits_;
     if (!why_no_exit.empty() && hook.moments != std::set{Moment::kEntry}) {
       refuse(why_no_exit, true);
       if (!hook.moments.contains(Moment::kEntry)) return;
@@ -283,7 +293,8 @@ class Planner {
       return WhyNotArgs(rule);
     };
     if (known == file.types.end())
-      return add(RawRegisters(), file.is_awaited ? TypeSource::kAwaited : TypeSource::kRegisters);
+      return add(RawRegisters(file.is_go),
+                 file.is_awaited ? TypeSource::kAwaited : TypeSource::kRegisters);
     if (std::string why = WhyNotFitting(rule, known->second); !why.empty()) return why;
     if (!rule.returns) rule.returns = known->second.returns;
     // Before the arguments that it has are added: they are counted, or have their own names.
@@ -321,6 +332,7 @@ class Planner {
       }
       if (is_on) changes_.push_back(TakeOff(old->second));
     }
+    if (hook.is_go) WEFT_TRY(FindGoStackCheck(hook.address, hook.code));
     WEFT_TRY(CheckEntry(hook.address, hook.code, [this](uint64_t at, void* to, size_t size) {
       return memory_.Read(at, to, size);
     }));

@@ -13,6 +13,7 @@
 #include "lib/api/value_type.h"
 #include "node-agent/hooks/displace.h"
 #include "node-agent/hooks/functions.h"
+#include "node-agent/hooks/go_functions.h"
 #include "node-agent/hooks/limits.h"
 
 namespace weft::hooks {
@@ -105,7 +106,7 @@ Result<HookTable> HookTable::Open(const ProcessMemory& memory,
         "before there was an agent (start it without)");
   if (hooks.version != WEFT_HOOKS_VERSION)
     return Fail(ErrorCode::kNotFound, "its libweft.so is of another version: restart it");
-  HookTable table(memory, hooks.enter);
+  HookTable table(memory, hooks);
   table.is_unknown_to_unwinders_ = library->name == kLoadedLibrary;
   for (const weft_hook_area& area : hooks.areas)
     if (IsSound(area)) WEFT_TRY(table.Load(area));
@@ -144,13 +145,23 @@ Result<weft_hook> HookTable::Add(const NewHook& hook) {
   return std::unexpected(std::move(why));
 }
 
+Result<std::vector<uint8_t>> HookTable::MakeThunkOf(uint64_t thunk, uint64_t hook_at,
+                                                    const NewHook& of, weft_hook& hook) const {
+  hook.resume = thunk + kResumeOffset;
+  if (!of.is_go) return MakeThunk(thunk, hook_at, enter_, of.address, of.code);
+  WEFT_ASSIGN(const GoStackCheck check, FindGoStackCheck(of.address, of.code));
+  WEFT_ASSIGN(GoThunk made, MakeGoThunk(thunk, hook_at, enter_go_, of.address, check, of.code));
+  hook.resume = thunk + made.resume;
+  return std::move(made.bytes);
+}
+
 // All that is written lies in parts of the area that no table names, until the table does.
 Result<weft_hook> HookTable::AddTo(Area& area, const NewHook& of) {
   const uint64_t thunk = area.place.code + area.table.code_used;
   uint64_t data = area.place.data + std::max<uint64_t>(area.table.data_used, sizeof(area.table));
   const uint64_t hook_at = data;
-  weft_hook hook{.address = of.address, .resume = thunk + kResumeOffset, .digest = DigestOf(of)};
-  WEFT_ASSIGN(const EventLayout layout, LayOut(*of.rule));
+  weft_hook hook{.address = of.address, .digest = DigestOf(of)};
+  WEFT_ASSIGN(const EventLayout layout, LayOut(*of.rule, of.is_go));
   hook.result = layout.result;
   hook.flags = layout.flags;
   hook.value_count = static_cast<uint32_t>(layout.values.size());
@@ -162,8 +173,7 @@ Result<weft_hook> HookTable::AddTo(Area& area, const NewHook& of) {
   const auto jump = JumpFrom(of.address, thunk);
   if (!jump) return Fail(ErrorCode::kNotFound, jump.error().message);
   std::ranges::copy(*jump, hook.jump);
-  WEFT_ASSIGN(const std::vector<uint8_t> code,
-              MakeThunk(thunk, hook_at, enter_, of.address, of.code));
+  WEFT_ASSIGN(const std::vector<uint8_t> code, MakeThunkOf(thunk, hook_at, of, hook));
 
   std::vector<uint8_t> bytes(sizeof(hook));
   if (!layout.details.empty()) hook.details = data + bytes.size();

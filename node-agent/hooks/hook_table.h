@@ -25,6 +25,7 @@ struct NewHook {
   const api::FunctionRule* rule = nullptr;
   std::string function;      // the name of its events
   std::set<Moment> moments;  // what is recorded
+  bool is_go = false;        // it begins with a check of its stack (go_functions.h)
 };
 
 // Returns the number by which an agent sees that a hook records what it is to record.
@@ -44,6 +45,8 @@ class HookTable {
 
   // Was the library loaded by an agent (node-agent/attach)? Unwinders do not know it then.
   [[nodiscard]] bool is_unknown_to_unwinders() const { return is_unknown_to_unwinders_; }
+  // Can functions of Go be hooked? If not, the library was not loaded by an agent that saw Go.
+  [[nodiscard]] bool takes_go() const { return enter_go_ != 0; }
   // All hooks, by address of the function: of several, the newest.
   [[nodiscard]] const std::map<uint64_t, weft_hook>& hooks() const { return hooks_; }
   // Writes a hook, its events and its thunk (A1, A2), and returns it. The function is not changed.
@@ -60,12 +63,17 @@ class HookTable {
     weft_hook_table table{};
   };
 
-  HookTable(const ProcessMemory& memory, uint64_t enter) : memory_(&memory), enter_(enter) {}
+  HookTable(const ProcessMemory& memory, const weft_hooks& hooks)
+      : memory_(&memory), enter_(hooks.enter), enter_go_(hooks.enter_go) {}
   Status Load(const weft_hook_area& place);
   Result<weft_hook> AddTo(Area& area, const NewHook& hook);
+  // Writes `resume` of the hook.
+  [[nodiscard]] Result<std::vector<uint8_t>> MakeThunkOf(uint64_t thunk, uint64_t hook_at,
+                                                         const NewHook& of, weft_hook& hook) const;
 
   const ProcessMemory* memory_;
   uint64_t enter_;
+  uint64_t enter_go_;
   bool is_unknown_to_unwinders_ = false;
   std::vector<Area> areas_;
   std::map<uint64_t, weft_hook> hooks_;

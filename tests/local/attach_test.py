@@ -12,9 +12,11 @@ import random
 import shutil
 import signal
 import subprocess
+import tempfile
 import time
 import unittest
 
+from tests.cluster.programs import BuildFailed, go_client
 from tests.local.found_test import EVENTS, FoundTest
 from tests.local.weft_local import BUILD, PATIENCE, WEFT, children_of
 
@@ -35,6 +37,30 @@ spec:
         args:
           - {name: "n", type: int64}
         returns: int64
+        record: [entry]
+"""
+# Goroutines of the program, and names of what it calls and counts.
+GO_WORKERS = 4
+GO_FUNCTIONS = ("handle", "grow", "fails")
+GO_TRACE = """apiVersion: weft.dev/v1alpha1
+kind: Trace
+metadata: {name: t}
+spec:
+  buffer: {size: 4Mi, count: 4}
+  user:
+    functions:
+      - name: "main.(*service).handle"
+        args:
+          - {name: "service", type: pointer}
+          - {name: "n", type: int64}
+          - {name: "text", type: bytes, length: "size"}
+          - {name: "size", type: uint64}
+          - {name: "ratio", type: double}
+        record: [entry]
+      - name: "main.*"
+        record: [entry]
+      - name: "*"
+        object: "program_of_go"
         record: [entry]
 """
 PTRACE_SEIZE = 0x4206
@@ -328,7 +354,7 @@ class Refusals(AttachTest):
         program.wait(PATIENCE)
 
 
-class Deaths(AttachTest):
+class LoaderTest(AttachTest):
     """The process that loads the library is killed at random points."""
 
     def load(self, program):
@@ -359,6 +385,8 @@ class Deaths(AttachTest):
             self.end_program(program)
         self.assertEqual(set(ends) - {0, -signal.SIGKILL}, set())
 
+
+class Deaths(LoaderTest):
     def test_leave_a_thread_that_computes(self):
         self.check("busy")
 
@@ -367,6 +395,61 @@ class Deaths(AttachTest):
 
     def test_leave_a_thread_with_a_timer(self):
         self.check("timer", "threads", "busy")
+
+
+class Go(LoaderTest):
+    """Programs of Go, whose goroutines have small stacks that move."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="weft-attach-go-"))
+        cls.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
+        cls.program = folder / "program_of_go"
+        try:
+            go = go_client()
+        except BuildFailed as e:
+            raise unittest.SkipTest(f"there is no Go: {e}") from e
+        environment = dict(os.environ, CGO_ENABLED="0", GOTOOLCHAIN="local", GOFLAGS="", GOWORK="off")
+        built = subprocess.run([go, "build", "-trimpath", "-buildvcs=false", "-o", cls.program, "."],
+                               cwd=pathlib.Path(__file__).resolve().with_name("attached_go"), env=environment,
+                               capture_output=True, text=True, check=False)
+        if built.returncode != 0:
+            raise AssertionError(built.stderr)
+
+    def run_program(self, *words, program=None):
+        return super().run_program(*words, program=program or self.program)
+
+    def functions(self, *more):
+        path = self.folder / "functions.yaml"
+        path.write_text(GO_TRACE)
+        return ("-f", path, *more)
+
+    def test_entries_are_those_of_the_program(self):
+        program = self.run_program()
+        weft = self.attach(program, options=self.functions())
+        self.wait_until_recording(weft)
+        self.call()
+        _, notes = self.stop(weft)
+        self.assertIn("it is of Go's runtime", notes)
+        events = self.view()
+        counts = collections.Counter(e["event"] for e in events)
+        self.assertEqual([counts[f"function:main.(*service).{name}_entry"] for name in GO_FUNCTIONS],
+                         [int(word) for word in (self.folder / "counts").read_text().split()])
+        handled = [e["payload"] for e in events if e["event"] == "function:main.(*service).handle_entry"]
+        self.assertEqual(sorted(e["n"] for e in handled), sorted(GO_WORKERS * list(range(CALLS))))
+        self.assertEqual({(bytes(e["text"]), e["ratio"]) for e in handled}, {(b"text", 0.5)})
+        self.end_program(program)
+
+    def test_program_stays_right_while_recording_begins_and_ends(self):
+        program = self.run_program("endless")
+        for i in range(5):
+            weft = self.attach(program, options=self.functions(), output=f"trace{i}")
+            self.wait_until_recording(weft, f"trace{i}")
+            self.stop(weft)
+        self.end_program(program)
+
+    def test_program_stays_right_if_the_loader_dies(self):
+        self.check("endless")
 
 
 if __name__ == "__main__":

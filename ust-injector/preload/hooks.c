@@ -18,6 +18,7 @@
 #include "ust-injector/preload/environment.h"
 #include "ust-injector/preload/hook_depth.h"
 #include "ust-injector/preload/hooks_asm.h"
+#include "ust-injector/preload/hooks_go.h"
 #include "ust-injector/preload/registry.h"
 #include "ust-injector/preload/rules.h"
 #include "ust-injector/preload/seccomp.h"
@@ -132,6 +133,7 @@ void weft_hooks_start(void) {
   make_areas(!are_wanted && !is_attached);
   weft_hooks.version = WEFT_HOOKS_VERSION;
   weft_hooks.enter = (uint64_t)(uintptr_t)&weft_hook_entry;
+  if (weft_environment(WEFT_HOOKS_OF_GO) != NULL) weft_hooks.enter_go = weft_hooks_go_start();
   // release: an agent that sees the magic number sees all
   __atomic_store_n(&weft_hooks.magic, WEFT_HOOKS_MAGIC, __ATOMIC_RELEASE);
   if (are_wanted) call_agent();
@@ -239,6 +241,25 @@ const void* weft_hook_enter_slowly(const struct weft_hook_registers* registers,
   if (__builtin_expect((hook->flags & WEFT_HOOK_READS_MEMORY) != 0, 0))
     return enter_with_pieces(registers, hook);
   return enter(registers, hook, NULL);
+}
+
+static __attribute__((noinline)) void enter_only_with_pieces(
+    const struct weft_hook_registers* registers, const struct weft_hook* hook) {
+  uint64_t image[WEFT_HOOK_IMAGE_WORDS] = {0};
+  struct weft_hook_pieces pieces;
+  weft_hook_no_pieces(&pieces);
+  weft_hook_put(
+      put_faults(weft_hook_put_arguments(registers, hook, (uint8_t*)image, &pieces), hook, &pieces),
+      0, sizeof(uint16_t));
+  emit(hook->entry, image, pieces.segments, hook);
+}
+
+void weft_hook_enter_only(const struct weft_hook_registers* registers, struct weft_hook* hook) {
+  if (!is_wanted(hook->entry)) return;
+  if ((hook->flags & WEFT_HOOK_READS_MEMORY) != 0) return enter_only_with_pieces(registers, hook);
+  uint64_t image[WEFT_HOOK_IMAGE_WORDS] = {0};
+  weft_hook_put(put_numbers(registers, hook, (uint8_t*)image), 0, sizeof(uint16_t));
+  emit(hook->entry, image, NULL, hook);
 }
 
 static uint8_t* put_number_of_result(const struct weft_hook_registers* registers,

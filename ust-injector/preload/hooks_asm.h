@@ -44,6 +44,9 @@ const void* weft_hook_enter_slowly(const struct weft_hook_registers* registers,
                                    struct weft_hook* hook) __attribute__((visibility("hidden")));
 uint64_t weft_hook_leave_slowly(const struct weft_hook_registers* registers, uint64_t number)
     __attribute__((visibility("hidden")));
+// Records the entry alone, of a function of Go. `registers` end with r11; the depth is 0.
+void weft_hook_enter_only(const struct weft_hook_registers* registers, struct weft_hook* hook)
+    __attribute__((visibility("hidden")));
 
 // Called by the program's unwinder for the frame of a stub, as the Itanium C++ ABI says
 // (Exception Handling, 1.6.2): the function of its call is being left. In hooks.c.

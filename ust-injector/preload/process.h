@@ -51,6 +51,7 @@ struct weft_process {
   uint32_t no_clock;  // reading the time stamp counter would raise SIGSEGV (lifecycle.h): all off
   uint32_t own_rseq;  // libc registers none: own_rseq.h
   uint32_t own_id_offset;  // in its areas, as slot_id_offset
+  uint32_t is_go;          // its functions are hooked as Go's (hooks_go.h)
   uint32_t on_valgrind;    // it knows few kinds of clone, and not every instruction
   uint32_t rseq_kills;     // a filter would kill for rseq
   uint32_t clone_kills;    // a filter would kill for the helper thread of helper_task.h
@@ -79,10 +80,10 @@ struct weft_anchor_channel {
 
 struct weft_anchor {
   struct weft_anchor_channel channels[WEFT_MAX_CHANNELS];
-  uint32_t lock;        // lock.h: 0 free, else the owner's tid, or a mark and a part of its address
-  uint32_t gate;        // children.c
-  uint32_t vpid;        // 0: not asked for yet
-  uint32_t tid_offset;  // thread.c
+  uint32_t lock;       // lock.h: 0 free, else the owner's tid, or a mark and a part of its address
+  uint32_t gate;       // children.c
+  uint32_t vpid;       // 0: not asked for yet
+  int32_t tid_offset;  // thread.c
   uint32_t tid_confirmed;
   uint32_t generation;          // weft_generation(); 0: not asked for yet
   uint32_t knows_clock_offset;  // weft_process.clock_offset is this process's own

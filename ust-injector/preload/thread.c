@@ -10,6 +10,7 @@
 #define WEFT_THREADS 4096u      /* entries of the table; colliding threads share one in turns */
 #define WEFT_NAME_AGE 10000000u /* of weft_clock_coarse: 10 ms */
 #define WEFT_TCB_BYTES 0x300    /* bytes of a control block that are searched */
+#define WEFT_GO_TCB_BYTES 0x78  /* of runtime.m of Go, which has more before the thread pointer */
 
 static struct weft_thread* table;
 
@@ -56,13 +57,18 @@ const struct weft_thread* weft_thread_self(void) {
 
 #if defined(__x86_64__)
 // Offset of the thread id in the control block, as this thread's says; 0: not found.
-static uint32_t find_tid_offset(uint32_t tid) {
+static int32_t find_tid_offset(uint32_t tid) {
   const uintptr_t tp = weft_thread_pointer();
   const uintptr_t page_end = (tp | 4095) + 1;
+  // runtime.m of Go, in which the thread pointer is.
+  for (uint32_t at = 8; weft_process.is_go && at <= WEFT_GO_TCB_BYTES; at += 8) {
+    if (tp % 4096 < at) break;
+    if (*(const volatile uint64_t*)(tp - at) == tid) return -(int32_t)at;
+  }
   for (uint32_t at = 8; at + 4 <= WEFT_TCB_BYTES; at += 4) {
     // A control block may end with its page only where it is short (musl).
     if (tp + at + 4 > page_end && at < 0x200) return 0;
-    if (*(const volatile uint32_t*)(tp + at) == tid) return at;
+    if (*(const volatile uint32_t*)(tp + at) == tid) return (int32_t)at;
   }
   return 0;
 }
@@ -72,13 +78,13 @@ uint32_t weft_thread_id(void) {
   if (__builtin_expect(known != 0, 1)) return known;
   const uintptr_t tp = weft_thread_pointer();
   const uint32_t tid = (uint32_t)weft_syscall(__NR_gettid, 0);
-  if (weft_ids_are_shared()) return tid;
-  const uint32_t offset = weft_anchor->tid_offset;
+  if (weft_ids_are_shared() || tp == 0) return tid;
+  const int32_t offset = weft_anchor->tid_offset;
   if (offset == 0) {
     if (weft_silent) return tid;
     weft_anchor->tid_found_at = tp;
     weft_anchor->tid_offset = find_tid_offset(tid);
-  } else if (*(const volatile uint32_t*)(tp + offset) == tid) {
+  } else if (*(const volatile uint32_t*)(tp + (uintptr_t)(intptr_t)offset) == tid) {
     weft_anchor->tid_confirmed = 1;
   } else {
     weft_anchor->tid_offset = 0;

@@ -29,11 +29,12 @@ uint32_t weft_thread_id(void);
 // Returns the same if it takes no system call, else 0.
 static inline uint32_t weft_thread_id_known(void) {
   const uintptr_t tp = weft_thread_pointer();
-  const uint32_t offset = weft_anchor->tid_offset;
+  const int32_t offset = weft_anchor->tid_offset;
   // Once two threads agree, the offset is right for all; the first thread is right by itself.
   const bool known = offset != 0 && !weft_ids_are_shared() &&
                      (weft_anchor->tid_confirmed || weft_anchor->tid_found_at == tp || weft_silent);
-  return __builtin_expect(known, 1) ? *(const volatile uint32_t*)(tp + offset) : 0;
+  return __builtin_expect(known, 1) ? *(const volatile uint32_t*)(tp + (uintptr_t)(intptr_t)offset)
+                                    : 0;
 }
 #endif
 
