@@ -27,6 +27,8 @@ namespace weft::hooks {
 namespace {
 
 constexpr size_t kNamedFunctions = 4;  // in a line of the summary
+// How soon the end of the service is noticed during the work at a process.
+constexpr std::chrono::milliseconds kEndInterval{20};
 
 std::vector<int32_t> AllProcesses() {
   std::vector<int32_t> pids;
@@ -227,7 +229,8 @@ void HookService::Work() {
       if (ends_) return;
     }
     TakeCalls();
-    if ((looked != number_ || HasRules()) && !Look()) continue;
+    TakeLate();
+    if ((looked != number_ || !changed_.empty() || HasRules()) && !Look()) continue;
     if (looked != number_) {
       looked = number_;
       const std::lock_guard lock(mutex_);
@@ -298,9 +301,9 @@ void HookService::TakeCalls() {
 // Lets all processes that lack debug information be looked at again when a server answered, and
 // when it may be asked again.
 void HookService::TakeAnswers() {
-  if (!server_.is_there()) return;
+  if (!server_->is_there()) return;
   const auto now = std::chrono::steady_clock::now();
-  const uint64_t answers = server_.answers();
+  const uint64_t answers = server_->answers();
   if (answers == answers_ && now - took_answers_ < kServerPeriod) return;
   answers_ = answers;
   took_answers_ = now;
@@ -370,21 +373,94 @@ void HookService::LookAt(int32_t pid, Seen& seen) {
   seen.is_member = true;
   seen.objects = objects;
   const bool is_told = changed_.contains(KeyOf(container->of));
-  if ((is_told || (changed && !container->of.rules.empty())) && !Hook(pid, *container))
+  if ((is_told || (changed && !container->of.rules.empty())) && !Hook(pid, *container, objects))
     seen.objects = 0;
 }
 
+// Returns false if it is to be tried again. `objects`: the number of those that it had when it was
+// found to be one of the container's.
+bool HookService::Hook(int32_t pid, const Container& container, uint64_t objects) {
+  if (!MayHook(pid, container)) return true;
+  auto outcome = InBackground([pid, rules = container.of.rules, cache = container.cache,
+                               server = server_, pod = container.of.pod_uid] {
+    Outcome of;
+    of.status = HookProcess(pid, rules, *cache, of.report, {.server = server.get(), .pod = pod});
+    return of;
+  });
+  if (WaitFor(outcome)) return Take(pid, container, objects, outcome.get());
+  Record(pid, container,
+         Fail(ErrorCode::kTimeout,
+              "its files or its memory do not answer, as on a FUSE file system whose server hangs; "
+              "it is hooked when they do"),
+         {});
+  const auto used = container.cache;
+  late_.emplace(
+      pid, LateWork{.container = container, .objects = objects, .outcome = std::move(outcome)});
+  RenewCache(used);
+  return true;
+}
+
+// False: the service ends, or patience is over.
+bool HookService::WaitFor(const std::future<Outcome>& outcome) const {
+  const auto end = std::chrono::steady_clock::now() + patience_;
+  while (outcome.wait_for(kEndInterval) != std::future_status::ready) {
+    const std::lock_guard lock(mutex_);
+    if (ends_ || std::chrono::steady_clock::now() >= end) return false;
+  }
+  return true;
+}
+
+// A pod has one thread that is left behind, not one for each of its processes.
+bool HookService::MayHook(int32_t pid, const Container& container) const {
+  if (container.of.pod_uid.empty()) return !late_.contains(pid);
+  return std::ranges::none_of(late_, [&](const auto& entry) {
+    return entry.second.container.of.pod_uid == container.of.pod_uid;
+  });
+}
+
+// A cache is for one thread, and the one that was left behind has it.
+void HookService::RenewCache(const std::shared_ptr<FunctionCache>& used) {
+  const auto renewed = std::make_shared<FunctionCache>();
+  for (Container& container : containers_)
+    if (container.cache == used) container.cache = renewed;
+}
+
+// Takes work whose thread ended after all. Rules may have changed meanwhile, and other processes of
+// the pod have waited: all of them are looked at again.
+void HookService::TakeLate() {
+  for (auto at = late_.begin(); at != late_.end();) {
+    if (!IsDone(at->second.outcome)) {
+      ++at;
+      continue;
+    }
+    const HookedContainer& of = at->second.container.of;
+    const bool is_current = std::ranges::any_of(containers_, [&](const Container& container) {
+      return KeyOf(container.of) == KeyOf(of) && container.of.rules == of.rules;
+    });
+    if (is_current) {
+      Take(at->first, at->second.container, at->second.objects, at->second.outcome.get());
+    } else {
+      const std::lock_guard lock(mutex_);
+      SetFailure(at->first, {});
+    }
+    for (const Container& container : containers_)
+      if (container.of.pod_uid == of.pod_uid) changed_.insert(KeyOf(container.of));
+    at = late_.erase(at);
+  }
+}
+
 // Returns false if it is to be tried again.
-bool HookService::Hook(int32_t pid, const Container& container) {
-  HookReport report;
-  const Status status = HookProcess(pid, container.of.rules, *container.cache, report,
-                                    {.server = &server_, .pod = container.of.pod_uid});
+bool HookService::Take(int32_t pid, const Container& container, uint64_t objects,
+                       const Outcome& outcome) {
+  const Status& status = outcome.status;
   if (!status) {
     // Without memory it has ended.
     const auto ranges = ReadRanges(pid);
     if (!ranges || ranges->empty()) return true;
+    // It may have executed another program meanwhile, which has loaded nothing yet.
+    if (NumberOf(ObjectsOf(*ranges)) != objects) return false;
   }
-  Record(pid, container, status, report);
+  Record(pid, container, status, outcome.report);
   return status || status.error().code != ErrorCode::kTimeout;
 }
 

@@ -11,6 +11,9 @@
 //   when rules change   all processes that map the container's control file
 // A fork child has its parent's hooks already.
 //
+// Each process is hooked in a thread of its own, which is left behind if it takes longer than
+// kHookPatience (docs/adr/0068). Until it ends, no other process of its pod is hooked.
+//
 // A process belongs to a container if it maps the container's control file, or an area of its own
 // that the agent adopted, and, in a cluster, if its cgroup is that of the container's pod.
 //
@@ -22,6 +25,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -36,6 +40,7 @@
 #include "node-agent/hooks/debug_server.h"
 #include "node-agent/hooks/functions.h"
 #include "node-agent/hooks/hook_process.h"
+#include "node-agent/hooks/limits.h"
 
 namespace weft::hooks {
 
@@ -55,10 +60,13 @@ class HookService {
   // Returns the uid of the pod of a process; none: it is in no pod.
   using PodOf = std::function<std::optional<std::string>(int32_t pid)>;
 
-  // Local mode: `pod_of` is empty. The environment names debuginfod servers (debug_server.h).
-  explicit HookService(PodOf pod_of = nullptr)
+  // Local mode: `pod_of` is empty. `patience`: with one process. The environment names debuginfod
+  // servers (debug_server.h).
+  explicit HookService(PodOf pod_of = nullptr, std::chrono::milliseconds patience = kHookPatience)
       : pod_of_(std::move(pod_of)),
-        server_(DebugServerSettingsFromEnvironment(/*is_cluster=*/pod_of_ != nullptr)) {}
+        patience_(patience),
+        server_(std::make_shared<DebugServer>(
+            DebugServerSettingsFromEnvironment(/*is_cluster=*/pod_of_ != nullptr))) {}
   HookService(const HookService&) = delete;
   HookService& operator=(const HookService&) = delete;
   // Ends the thread; processes stay as they are.
@@ -92,6 +100,17 @@ class HookService {
     std::string container, why;
     bool operator==(const Failure&) const = default;
   };
+  // What came of the work at a process.
+  struct Outcome {
+    Status status;
+    HookReport report;
+  };
+  // Work whose thread was left behind.
+  struct LateWork {
+    Container container;
+    uint64_t objects = 0;  // as Seen has it
+    std::future<Outcome> outcome;
+  };
   using Listeners = std::map<std::string, std::shared_ptr<UniqueFd>>;  // by pod
   struct Seen {
     int looks = 0;
@@ -107,7 +126,12 @@ class HookService {
   bool Look();
   void TakeAnswers();
   void LookAt(int32_t pid, Seen& seen);
-  bool Hook(int32_t pid, const Container& container);
+  bool Hook(int32_t pid, const Container& container, uint64_t objects);
+  bool Take(int32_t pid, const Container& container, uint64_t objects, const Outcome& outcome);
+  void TakeLate();
+  [[nodiscard]] bool WaitFor(const std::future<Outcome>& outcome) const;
+  [[nodiscard]] bool MayHook(int32_t pid, const Container& container) const;
+  void RenewCache(const std::shared_ptr<FunctionCache>& used);
   void Record(int32_t pid, const Container& container, const Status& status,
               const HookReport& report);
   bool SetFailure(int32_t pid, Failure failure);
@@ -118,7 +142,8 @@ class HookService {
   [[nodiscard]] bool HasRules() const;
 
   const PodOf pod_of_;
-  DebugServer server_;
+  const std::chrono::milliseconds patience_;
+  const std::shared_ptr<DebugServer> server_;
   UniqueFd wake_;
   std::thread thread_;
   std::atomic<bool> settled_{true};
@@ -147,7 +172,8 @@ class HookService {
   Listeners listeners_;
   uint64_t number_ = 0;
   std::map<int32_t, Seen> seen_;
-  uint64_t answers_ = 0;  // of the server, that are known
+  std::map<int32_t, LateWork> late_;  // by process
+  uint64_t answers_ = 0;              // of the server, that are known
   std::chrono::steady_clock::time_point took_answers_;
 };
 

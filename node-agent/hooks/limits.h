@@ -39,6 +39,10 @@ inline constexpr int kStopTries = 50;
 inline constexpr size_t kStackBytes = size_t{64} << 10;
 // How often processes are searched for objects that were loaded later.
 inline constexpr std::chrono::milliseconds kLookInterval{500};
+// How long the work at one process may keep that at others waiting. Its files and memory may lie on
+// a file system of its own that never answers (FUSE). Not less than WEFT_HOOKS_PATIENCE_MS, for
+// which a process waits at its start.
+inline constexpr std::chrono::milliseconds kHookPatience{10000};
 // Looks in which a new process may still become one that is recorded.
 inline constexpr int kLooksAtNew = 4;
 // Names that are shown for one that was not found; names of one file that it is compared with, and
