@@ -95,6 +95,11 @@ Result<Attached> Attached::Prepare(const std::vector<int32_t>& given,
   return attached;
 }
 
+void Attached::AddCalled(const std::vector<std::string>& names) {
+  for (const std::string& name : names)
+    for (const int32_t pid : ProcessesCalled(name)) Add(pid);
+}
+
 bool Attached::Wait(std::chrono::milliseconds timeout) {
   std::vector<pollfd> polled{{signals_.get(), POLLIN, 0}};
   for (const UniqueFd& pidfd : pidfds_) polled.push_back({pidfd.get(), POLLIN, 0});

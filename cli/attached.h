@@ -25,6 +25,9 @@ class Attached {
   static Result<Attached> Prepare(const std::vector<int32_t>& given,
                                   const std::vector<int32_t>& named);
 
+  // Adds the processes of these names that began since.
+  void AddCalled(const std::vector<std::string>& names);
+
   [[nodiscard]] const std::vector<int32_t>& pids() const { return pids_; }
 
   // Programs' names, for people: "shop, sh".

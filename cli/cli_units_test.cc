@@ -317,6 +317,11 @@ TEST(ProcessesCalled, FindsProgramsWhoseFileIsGone) {
   pid_t pid = 0;
   ASSERT_EQ(posix_spawn(&pid, path.c_str(), nullptr, nullptr, arguments, environ), 0);
   EXPECT_EQ(ProcessesCalled(name), std::vector<int32_t>{pid});
+  // A recording takes processes that began while its agent started.
+  auto attached = Attached::Prepare({getpid()}, {});
+  ASSERT_TRUE(attached);
+  attached->AddCalled({name, name});
+  EXPECT_EQ(attached->pids(), (std::vector<int32_t>{getpid(), pid}));
   std::filesystem::remove(path);
   EXPECT_EQ(ProcessesCalled(name), std::vector<int32_t>{pid});
   kill(pid, SIGKILL);

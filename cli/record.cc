@@ -159,8 +159,7 @@ class Recording {
   int RunAttached(const InstallTree& tree, const std::vector<int32_t>& named) {
     auto attached = Attached::Prepare(options_.pids, named);
     if (!attached) return Complain(attached.error(), kExitBadInput);
-    if (const int status = Prepare(attached->names(), tree, attached->pids()); status != kExitOk)
-      return status;
+    if (const int status = Prepare("", tree, &*attached); status != kExitOk) return status;
     Follow(attached->pids(),
            [&](milliseconds timeout) { return attached->Wait(timeout) || Stopped(); });
     return Finish(*attached, true);
@@ -185,9 +184,8 @@ class Recording {
                                        " at least: raise the hard limit (ulimit -n)");
   }
 
-  // `pids`: processes that run already.
-  int Prepare(const std::string& programs, const InstallTree& tree,
-              const std::vector<int32_t>& pids = {}) {
+  // `attached`: processes that run already, in place of `program`.
+  int Prepare(const std::string& program, const InstallTree& tree, Attached* attached = nullptr) {
     if (const Status enough = CheckDescriptors(); !enough)
       return Complain(enough.error(), kExitTracing);
     ipc::RelayAddress relay;
@@ -209,19 +207,22 @@ class Recording {
       return Complain(session.error(), kExitTracing);
     }
     session_ = std::make_unique<SessionClient>(std::move(*session));
+    // Processes may have begun while the agent started.
+    if (attached != nullptr) attached->AddCalled(options_.processes);
     auto text = InMemory(api::ToYaml(traces_));
     if (!text) {
       output->TakeBack();
       return Complain(text.error(), kExitTracing);
     }
-    Status status = session_->Create({.traces = std::move(*text),
-                                      .file = options_.file.empty() ? "weft record" : options_.file,
-                                      .output = output->path(),
-                                      .relay = relay,
-                                      .ctf_version = options_.ctf_version,
-                                      .programs = programs,
-                                      .uid = geteuid(),
-                                      .attach = pids});
+    Status status =
+        session_->Create({.traces = std::move(*text),
+                          .file = options_.file.empty() ? "weft record" : options_.file,
+                          .output = output->path(),
+                          .relay = relay,
+                          .ctf_version = options_.ctf_version,
+                          .programs = attached ? attached->names() : program,
+                          .uid = geteuid(),
+                          .attach = attached ? attached->pids() : std::vector<int32_t>()});
     if (status) status = session_->Start();
     if (status) return kExitOk;
     const ErrorCode code = status.error().code;
