@@ -188,10 +188,16 @@ void Node::Settle(int64_t now_ns) {
   if (!settled_) {
     settled_ = true;
     // Hooks first: a process calls for them as soon as its control file has functions.
-    for (const auto& [uid, session] : sessions.all())
-      if (IsActive(uid, *session)) AddUserChannels(*session);
+    std::map<std::string, std::set<std::string>> wanted;  // of active sessions
+    for (const auto& [uid, session] : sessions.all()) {
+      session->RetireDrained();
+      if (IsActive(uid, *session)) wanted.emplace(uid, AddUserChannels(*session));
+    }
     hooks_.Settle();
-    for (const auto& [uid, session] : sessions.all()) SettleSession(uid, *session);
+    for (const auto& [uid, session] : sessions.all()) {
+      const auto of = wanted.find(uid);
+      SettleSession(uid, *session, of == wanted.end() ? nullptr : &of->second);
+    }
     hooks_.Settle();
     pods_.ForgetUnused();
     ForgetSessions();
@@ -242,14 +248,14 @@ std::set<std::string> Node::AddUserChannels(Session& session) {
   return wanted;
 }
 
-void Node::SettleSession(const std::string& uid, Session& session) {
+// `user`: what AddUserChannels returned; nullptr: the session is not active.
+void Node::SettleSession(const std::string& uid, Session& session,
+                         const std::set<std::string>* user) {
   AgentParts& parts = agent_.parts();
-  session.RetireDrained();
-  const bool is_active = IsActive(uid, session);
   std::set<std::string> wanted;
-  if (is_active) wanted = AddUserChannels(session);
+  if (user != nullptr) wanted = *user;
   const std::set<uint64_t> scope = kernel_.Scope(session);
-  if (is_active && kernel_.WantsChannel(uid, session, scope)) wanted.insert(kKernelKey);
+  if (user != nullptr && kernel_.WantsChannel(uid, session, scope)) wanted.insert(kKernelKey);
   if (!wanted.empty()) parts.consumers.Start(session.order->metadata.name_space);
   parts.channels.Start(session);
   parts.channels.Stop([&](const SessionChannel& c) {

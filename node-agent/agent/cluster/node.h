@@ -85,7 +85,7 @@ class Node final : public AgentListener {
   void LoseOrder(const std::string& uid);
 
   void Settle(int64_t now_ns);
-  void SettleSession(const std::string& uid, Session& session);
+  void SettleSession(const std::string& uid, Session& session, const std::set<std::string>* user);
   std::set<std::string> AddUserChannels(Session& session);
   [[nodiscard]] bool IsActive(const std::string& uid, const Session& session) const;
   void GiveUpLate(int64_t now_ns);
