@@ -48,6 +48,9 @@ std::string WhyNot(int error) {
   if (error == ENOENT) return "no server has its debug file";
   if (error == ETIME) return "the servers take too long";
   if (error == EFBIG || error == EIO) return "its debug file is too large, or the disk is full";
+  // libdebuginfod has one number for both.
+  if (error == ECONNREFUSED)
+    return "there is no answer (Connection refused, or a certificate that is not trusted)";
   return std::string("there is no answer (") + std::strerror(error) + ")";
 }
 

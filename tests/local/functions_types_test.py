@@ -227,7 +227,7 @@ class Servers(FunctionsTest):
     def test_server_that_is_away_is_told(self):
         with socket.socket() as closed:
             closed.bind(("127.0.0.1", 0))  # without listen, so that connections are refused
-            self.run_until_told("debuginfod: there is no answer (Connection refused)",
+            self.run_until_told("debuginfod: there is no answer (Connection refused",
                                 f"http://127.0.0.1:{closed.getsockname()[1]}", "away")
 
 
