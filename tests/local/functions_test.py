@@ -366,6 +366,10 @@ class HotFunctionsTest(FunctionsTest):
             return next((pid for pid in children_of(weft.pid) if name_of(pid) == "local_functions"), None)
         return weft, self.wait_for(found, "the program was not started"), over
 
+    def wait_for_events(self):
+        self.wait_for(lambda: any(path.stat().st_size > 0 for path in (self.folder / "trace").rglob("user_*")),
+                      "no function was recorded")
+
 
 @unittest.skipIf(shutil.which("gdb") is None, "needs gdb")
 class Debugger(HotFunctionsTest):
@@ -373,7 +377,7 @@ class Debugger(HotFunctionsTest):
         """gdb passes the stubs by the library's tables of unwinding, in each hooked call."""
         weft, pid, over = self.start_hot()
         # A process that a debugger holds is not hooked: first there are events.
-        self.wait_for(lambda: any(path.stat().st_size > 0 for path in (self.folder / "trace").rglob("user_*")))
+        self.wait_for_events()
         # Behind the function's first instructions, gdb's breakpoint could lie inside the jump to the hook.
         commands = ("tbreak *last_call", "continue", "bt")
         done = subprocess.run(["gdb", "-nx", "-batch", "-p", str(pid), *(word for c in commands for word in ("-ex", c))],
@@ -436,6 +440,7 @@ class Switching(HotFunctionsTest):
             time.sleep(random.random() * 0.1)
             os.kill(agent, signal.SIGKILL)
             self.wait_for(lambda a=agent: self.session_processes(weft).get("weft-agent") != a)
+        self.wait_for_events()  # no agent may have lived long enough so far
         over.touch()
         out, _ = self.finish(weft)
         self.assertGreater(self.counted(out), 0)
