@@ -44,7 +44,8 @@
 /* An environment variable of a library that was loaded into a running program. It makes large
  * areas, though it finds no control file. */
 #define WEFT_HOOKS_ATTACHED "WEFT_ATTACHED"
-/* Likewise, if the program is Go's: hooks of its functions run on stacks of the library. */
+/* Likewise, if the program is Go's: hooks of its functions run on stacks of the library. The
+ * library also knows it by the program's notes. */
 #define WEFT_HOOKS_OF_GO "WEFT_GO"
 /* What a busy node needs to read the symbols and types of a large program. An agent that died
  * closes the connection at once, and the keeper ends one that hangs. */

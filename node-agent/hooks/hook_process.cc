@@ -201,10 +201,11 @@ class Planner {
     const auto file = cache_.Read(memory_, object, rules_, chosen, source_);
     if (!file) return RefuseAll(object, named, file.error().message);
     if (file->is_go && !table_.takes_go())
-      return RefuseAll(object, named,
-                       "functions of Go are recorded in Go programs that were started without weft "
-                       "(weft record --pid), "
-                       "by Linux 5.9 or later on a processor with FSGSBASE");
+      return RefuseAll(
+          object, named,
+          "libweft.so did not take the program for one of Go (it has no build id: start it without "
+          "weft, "
+          "then weft record --pid), or this is no Linux 5.9 or later on a processor with FSGSBASE");
     if (!file->why_no_types.empty()) report_.untyped[object.name] = file->why_no_types;
     if (!file->why_no_symbols.empty()) report_.unnamed[object.name] = file->why_no_symbols;
     for (const auto& [rule, names] : file->near)

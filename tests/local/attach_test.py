@@ -402,19 +402,24 @@ class Go(LoaderTest):
 
     @classmethod
     def setUpClass(cls):
-        folder = pathlib.Path(tempfile.mkdtemp(prefix="weft-attach-go-"))
-        cls.addClassCleanup(shutil.rmtree, folder, ignore_errors=True)
-        cls.program = folder / "program_of_go"
+        cls.built = pathlib.Path(tempfile.mkdtemp(prefix="weft-attach-go-"))
+        cls.addClassCleanup(shutil.rmtree, cls.built, ignore_errors=True)
         try:
-            go = go_client()
+            cls.go = go_client()
         except BuildFailed as e:
             raise unittest.SkipTest(f"there is no Go: {e}") from e
-        environment = dict(os.environ, CGO_ENABLED="0", GOTOOLCHAIN="local", GOFLAGS="", GOWORK="off")
-        built = subprocess.run([go, "build", "-trimpath", "-buildvcs=false", "-o", cls.program, "."],
+        cls.program = cls.build(with_cgo=False)
+
+    @classmethod
+    def build(cls, with_cgo):
+        program = cls.built / f"cgo{with_cgo:d}" / "program_of_go"
+        environment = dict(os.environ, CGO_ENABLED=f"{with_cgo:d}", GOTOOLCHAIN="local", GOFLAGS="", GOWORK="off")
+        built = subprocess.run([cls.go, "build", "-trimpath", "-buildvcs=false", "-o", program, "."],
                                cwd=pathlib.Path(__file__).resolve().with_name("attached_go"), env=environment,
                                capture_output=True, text=True, check=False)
         if built.returncode != 0:
             raise AssertionError(built.stderr)
+        return program
 
     def run_program(self, *words, program=None):
         return super().run_program(*words, program=program or self.program)
@@ -424,13 +429,7 @@ class Go(LoaderTest):
         path.write_text(GO_TRACE)
         return ("-f", path, *more)
 
-    def test_entries_are_those_of_the_program(self):
-        program = self.run_program()
-        weft = self.attach(program, options=self.functions())
-        self.wait_until_recording(weft)
-        self.call()
-        _, notes = self.stop(weft)
-        self.assertIn("it is of Go's runtime", notes)
+    def check_counts(self):
         events = self.view()
         counts = collections.Counter(e["event"] for e in events)
         self.assertEqual([counts[f"function:main.(*service).{name}_entry"] for name in GO_FUNCTIONS],
@@ -438,7 +437,29 @@ class Go(LoaderTest):
         handled = [e["payload"] for e in events if e["event"] == "function:main.(*service).handle_entry"]
         self.assertEqual(sorted(e["n"] for e in handled), sorted(GO_WORKERS * list(range(CALLS))))
         self.assertEqual({(bytes(e["text"]), e["ratio"]) for e in handled}, {(b"text", 0.5)})
+
+    def check_attached(self):
+        program = self.run_program()
+        weft = self.attach(program, options=self.functions())
+        self.wait_until_recording(weft)
+        self.call()
+        _, notes = self.stop(weft)
+        self.assertIn("it is of Go's runtime", notes)
+        self.check_counts()
         self.end_program(program)
+
+    def test_entries_are_those_of_the_program(self):
+        self.check_attached()
+
+    def test_entries_of_a_program_with_cgo(self):
+        self.program = self.build(with_cgo=True)
+        self.check_attached()
+        for name in ("counts", "done"):
+            (self.folder / name).unlink()
+        shutil.rmtree(self.folder / "trace")
+        # weft starts it.
+        self.record(*self.functions(), program=[self.program, self.folder, CALLS])
+        self.check_counts()
 
     def test_program_stays_right_while_recording_begins_and_ends(self):
         program = self.run_program("endless")

@@ -27,6 +27,7 @@
 // distances that double; thunks reach 2 GiB.
 #define WEFT_AREA_GAP (1ull << 20)
 #define WEFT_AREA_FARTHEST (1ull << 30)
+#define WEFT_GO_NOTE "Go\0"        /* name of its notes, 4 bytes */
 #define WEFT_LOWEST_ADDRESS 65536u /* vm.mmap_min_addr */
 
 // An agent finds it in the table of symbols.
@@ -121,6 +122,47 @@ static void call_agent(void) {
   weft_syscall(__NR_close, s);
 }
 
+// Is this segment a part of one that is loaded and can be read?
+static bool is_readable(const Elf64_Phdr* headers, unsigned long count, const Elf64_Phdr* segment) {
+  for (unsigned long i = 0; i < count; ++i) {
+    const uint64_t distance = segment->p_vaddr - headers[i].p_vaddr;
+    if (headers[i].p_type == PT_LOAD && (headers[i].p_flags & PF_R) != 0 &&
+        distance <= headers[i].p_filesz && segment->p_filesz <= headers[i].p_filesz - distance)
+      return true;
+  }
+  return false;
+}
+
+// Has the segment at `at` a note of Go's: its build id?
+static bool has_go_note_in(uint64_t at, uint64_t end) {
+  while (at + sizeof(Elf64_Nhdr) + sizeof(WEFT_GO_NOTE) <= end) {
+    const Elf64_Nhdr* note = (const Elf64_Nhdr*)at;
+    const char* name = (const char*)(note + 1);
+    if (note->n_namesz == sizeof(WEFT_GO_NOTE) && name[0] == 'G' && name[1] == 'o' &&
+        name[2] == '\0')
+      return true;
+    at +=
+        sizeof(Elf64_Nhdr) + ((note->n_namesz + 3ull) & ~3ull) + ((note->n_descsz + 3ull) & ~3ull);
+  }
+  return false;
+}
+
+// A program of Go without a build id is known to an agent only, which says so (WEFT_HOOKS_OF_GO).
+static bool is_go_program(void) {
+  const Elf64_Phdr* headers = (const Elf64_Phdr*)weft_auxiliary(AT_PHDR);
+  const unsigned long count = weft_auxiliary(AT_PHNUM);
+  if (weft_environment(WEFT_HOOKS_OF_GO) != NULL) return true;
+  if (headers == NULL || weft_auxiliary(AT_PHENT) != sizeof(Elf64_Phdr)) return false;
+  const uint64_t bias = weft_program_bias(headers, count);
+  for (unsigned long i = 0; i < count; ++i) {
+    const uint64_t at = bias + headers[i].p_vaddr;
+    if (headers[i].p_type == PT_NOTE && is_readable(headers, count, &headers[i]) &&
+        has_go_note_in(at, at + headers[i].p_filesz))
+      return true;
+  }
+  return false;
+}
+
 // Under a filter that was there at exec, the areas are made without a trial: mmap and mprotect are
 // calls that ld.so has just made itself, and no page is ever writable and executable. The trial
 // comes before the agent is called. Agents hook only processes that map their control file.
@@ -133,7 +175,7 @@ void weft_hooks_start(void) {
   make_areas(!are_wanted && !is_attached);
   weft_hooks.version = WEFT_HOOKS_VERSION;
   weft_hooks.enter = (uint64_t)(uintptr_t)&weft_hook_entry;
-  if (weft_environment(WEFT_HOOKS_OF_GO) != NULL) weft_hooks.enter_go = weft_hooks_go_start();
+  if (is_go_program()) weft_hooks.enter_go = weft_hooks_go_start();
   // release: an agent that sees the magic number sees all
   __atomic_store_n(&weft_hooks.magic, WEFT_HOOKS_MAGIC, __ATOMIC_RELEASE);
   if (are_wanted) call_agent();
