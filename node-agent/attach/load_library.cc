@@ -80,7 +80,6 @@ Result<HijackedThread> TakeThread(const hooks::ProcessMemory& memory, const Gate
 // An object of the process that has tracepoints.
 struct Provider {
   uint64_t base = 0;
-  uint64_t end = 0;
   ProviderObject object;
 };
 
@@ -93,8 +92,7 @@ std::vector<Provider> FindProviders(const hooks::ProcessMemory& memory,
     const auto file = memory.OpenObject(object);
     if (!file) continue;
     const auto found = FindProviderObject(file->get());
-    if (found && *found)
-      providers.push_back({.base = object.begin, .end = object.end, .object = **found});
+    if (found && *found) providers.push_back({.base = object.begin, .object = **found});
   }
   return providers;
 }
@@ -128,9 +126,7 @@ class Loader {
       weft_object now{};
       // It is registered already, or another file is mapped here by now. The library's constructor
       // has set `library` of the program's own.
-      if (address + sizeof(now) > provider.end || !memory_.Read(address, &now, sizeof(now)) ||
-          now.size != 0)
-        continue;
+      if (!memory_.Read(address, &now, sizeof(now)) || now.size != 0) continue;
       const uint64_t arguments[2] = {provider.base + of.arguments,
                                      provider.base + of.arguments + of.argument_bytes};
       WEFT_TRY(memory_.Write(list, AsBytes(arguments)));

@@ -38,9 +38,13 @@ uint64_t ObjectOf(Bytes notes, uint64_t address) {
 
 Result<std::optional<ProviderObject>> FindProviderObject(int file) {
   WEFT_ASSIGN(const ElfImage image, ElfImage::Read(file));
-  uint64_t lowest = UINT64_MAX;
+  uint64_t lowest = UINT64_MAX, end = 0;
   image.EachSegment([&](const GElf_Phdr& segment) {
-    if (segment.p_type == PT_LOAD) lowest = std::min<uint64_t>(lowest, segment.p_vaddr);
+    if (segment.p_type != PT_LOAD) return true;
+    lowest = std::min<uint64_t>(lowest, segment.p_vaddr);
+    // The object is zero at first, and may lie behind what the file has of its segment.
+    const uint64_t bytes = std::min<uint64_t>(segment.p_memsz, kMaxAddress);
+    end = std::max(end, std::min<uint64_t>(segment.p_vaddr, kMaxAddress) + bytes);
     return true;
   });
   if (lowest > kMaxAddress) return std::nullopt;
@@ -75,7 +79,8 @@ Result<std::optional<ProviderObject>> FindProviderObject(int file) {
     return true;
   });
   if (found.object == 0) return std::nullopt;
-  if (!is_sound || found.object < lowest || found.object >= kMaxAddress || found.object % 8 != 0)
+  if (!is_sound || found.object < lowest || found.object >= kMaxAddress || found.object % 8 != 0 ||
+      found.object + sizeof(weft_object) > end)
     return Fail(ErrorCode::kCorrupt, "its tracepoints contradict themselves");
   found.object -= lowest;
   return found;
