@@ -76,10 +76,21 @@ def processes():
     return found
 
 
+def thaw():
+    """Lets frozen processes go on, which cannot die: a runtime that is killed may leave a container frozen."""
+    for group in all_groups():
+        try:
+            if (group / "freezer.state").exists():
+                (group / "freezer.state").write_text("THAWED")
+        except OSError:
+            continue  # the group went meanwhile
+
+
 def end_processes():
     """Kills until none is left: a process may have made another before it was killed."""
     deadline = time.monotonic() + PATIENCE
     while remaining := processes():
+        thaw()
         for pid in remaining:
             try:
                 os.kill(pid, signal.SIGKILL)
