@@ -62,7 +62,7 @@ MAY_INCLUDE = {
     "node-agent/agent/cluster": ("lib/api", "lib/base", "lib/fields", "lib/http", "lib/ipc", "lib/kube",
                                  "lib/metrics", "node-agent/agent/base", "node-agent/agent/consumers",
                                  "node-agent/agent/core", "node-agent/agent/discovery", "node-agent/agent/session",
-                                 "node-agent/hooks", "node-agent/kernel"),
+                                 "node-agent/attach", "node-agent/hooks", "node-agent/kernel"),
     "relay": ("lib/base", "lib/kube", "lib/metrics", "lib/store", "relay/api", "relay/ingest",
               "relay/rates", "relay/status", "relay/trust"),
     "relay/trust": ("lib/api", "lib/base", "lib/kube", "lib/stream", "lib/tls"),

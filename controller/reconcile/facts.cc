@@ -78,6 +78,8 @@ NodeFacts ReadNode(const Json& node) {
 NamespaceFacts ReadNamespace(const Json& name_space) {
   return {
       .wants_library = TextAt(name_space, {"metadata", "labels", kube::kInjectLabel}) == "enabled",
+      .refuses_library =
+          TextAt(name_space, {"metadata", "labels", kube::kInjectLabel}) == "disabled",
       .restarts_missed =
           TextAt(name_space, {"metadata", "annotations", kube::kRestartMissed}) == "true",
       .is_ending = At(name_space, {"metadata", "deletionTimestamp"}) != nullptr};

@@ -47,6 +47,7 @@ NodeFacts ReadNode(const Json& node);
 
 struct NamespaceFacts {
   bool wants_library = false;    // label weft.dev/inject: enabled
+  bool refuses_library = false;  // the same label: disabled
   bool restarts_missed = false;  // annotation weft.dev/restart-missed: "true"
   bool is_ending = false;
 };

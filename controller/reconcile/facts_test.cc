@@ -24,5 +24,15 @@ TEST(Facts, OfAPod) {
   EXPECT_FALSE(ReadPod(Json()).has_library);
 }
 
+TEST(Facts, ANamespacesLabelAsksForTheLibraryOrRefusesIt) {
+  const auto read = [](const char* wish) {
+    return ReadNamespace({{"metadata", {{"labels", {{"weft.dev/inject", wish}}}}}});
+  };
+  EXPECT_TRUE(read("enabled").wants_library);
+  EXPECT_FALSE(read("enabled").refuses_library);
+  EXPECT_TRUE(read("disabled").refuses_library);
+  EXPECT_FALSE(read("").refuses_library);
+}
+
 }  // namespace
 }  // namespace weft::controller

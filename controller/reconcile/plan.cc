@@ -201,6 +201,7 @@ class Planner {
 
   [[nodiscard]] api::SessionSpec MakeSpec(const std::string& node) const {
     api::TraceSpec record = trace_.spec;
+    record.user.attach = record.user.attach && !s_.name_space.refuses_library;
     record.nodes = {};  // an agent is of one
     return {.node_name = node,
             .trace_name = trace_.metadata.name,
@@ -320,6 +321,7 @@ class Planner {
       FillReceiving();
       FillDenied(api::kConditionBuffersGranted, "MemoryLimit", "AsAsked");
       FillDenied(api::kConditionFunctionsHooked, "HookedInPart", "Hooked");
+      FillAttached();
       FillDenied(api::kConditionPreloadKept, "ImagePreloadReplaced", "Kept");
       FillDenied(api::kConditionConsumerHealthy, "ConsumerOutOfMemory", "Recovered");
       FillDenied(api::kConditionAgentStayed, "AgentWasAway", "Stayed");
@@ -433,9 +435,18 @@ class Planner {
     }
   }
 
+  void FillAttached() {
+    constexpr std::string_view kType = api::kConditionProcessesAttached;
+    if (trace_.spec.user.attach && s_.name_space.refuses_library)
+      return Set(kType, ConditionStatus::kFalse, std::string(kNotAllowed),
+                 "the namespace has the label weft.dev/inject: disabled");
+    FillDenied(kType, Attaches(s_) ? "AttachedInPart" : kNotAllowed.data(), "Attached");
+  }
+
   // Pods are there, and not one of them can be recorded.
   [[nodiscard]] bool NoPodHasTheLibrary() const {
     return trace_.spec.RecordsUser() && !trace_.spec.RecordsKernel() && !selected_.empty() &&
+           !Attaches(s_) &&
            std::ranges::none_of(selected_, [](const PodFacts* pod) { return pod->has_library; });
   }
 
@@ -510,6 +521,7 @@ class Planner {
       const bool is_of_nodes =
           now.type == api::kConditionKernelTracing || now.type == api::kConditionBuffersGranted ||
           now.type == api::kConditionFunctionsHooked || now.type == api::kConditionPreloadKept ||
+          now.type == api::kConditionProcessesAttached ||
           now.type == api::kConditionConsumerHealthy || now.type == api::kConditionAgentStayed ||
           now.type == api::kConditionRelayAvailable;
       if (is_of_nodes && now.status != ConditionStatus::kFalse) continue;

@@ -425,6 +425,17 @@ TEST_F(Life, ATraceOfPodsWithoutTheLibraryAloneIsNotReady) {
   EXPECT_EQ(ReadyReason(), "Recording");
 }
 
+TEST_F(Life, ATraceThatAttachesLeavesPodsWithoutTheLibraryToTheNodes) {
+  AddPod("old", "n1", /*has_library=*/false);
+  s_.trace.spec.user.attach = true;
+  Step();
+  Say(0, "Ready");
+  EXPECT_TRUE(Step().status.pods.skipped.empty());
+  s_.sessions[0].status.conditions.push_back({.type = "ProcessesAttached", .reason = "NotAllowed"});
+  EXPECT_EQ(Step().status.pods.skipped.at(0).reason, "NotInjected");
+  EXPECT_EQ(ReadyReason(), "NothingTraced");
+}
+
 TEST_F(Life, CountsAreTheSumOfTheNodes) {
   AddPod("a", "n1");
   AddPod("b", "n2");
@@ -675,6 +686,7 @@ TEST_F(Life, SaysOnceWhatIsMissingInPods) {
   Step();
   for (const auto& [type, reason] : {std::pair(api::kConditionPreloadKept, "ImagePreloadReplaced "),
                                      std::pair(api::kConditionFunctionsHooked, "HookedInPart "),
+                                     std::pair(api::kConditionProcessesAttached, "NotAllowed "),
                                      std::pair(api::kConditionAgentStayed, "AgentWasAway ")}) {
     s_.sessions.at(0).status.conditions = {
         {.type = std::string(type), .status = api::ConditionStatus::kFalse}};

@@ -53,6 +53,16 @@ bool MissedTheLibrary(const PodFacts& pod, const NamespaceFacts& name_space) {
   return WhyWithout(pod, name_space) == kNotInjected;
 }
 
+bool Attaches(const Situation& situation) {
+  if (!situation.trace.spec.user.attach || situation.name_space.refuses_library) return false;
+  const auto is_allowed = [](const api::TraceSession& session) {
+    const api::Condition* said =
+        api::FindCondition(session.status.conditions, api::kConditionProcessesAttached);
+    return said == nullptr || said->reason != kNotAllowed;
+  };
+  return situation.sessions.empty() || std::ranges::any_of(situation.sessions, is_allowed);
+}
+
 std::vector<const PodFacts*> SelectedPods(const Situation& situation) {
   std::vector<const PodFacts*> out;
   if (IsClusterWide(situation.trace)) return out;
@@ -70,6 +80,7 @@ api::PodCounts CountPods(const Situation& situation, const std::vector<const Pod
   std::vector<api::SkippedPods> skipped;
   for (const PodFacts* pod : selected) {
     if (!situation.trace.spec.RecordsUser()) break;  // the kernel's events need no library
+    if (Attaches(situation)) break;                  // nodes say what became of these
     const std::string reason = WhyWithout(*pod, situation.name_space);
     if (reason.empty()) continue;
     if (!pod->restart.empty()) restarts[reason].insert(pod->restart);

@@ -12,13 +12,18 @@
 namespace weft::controller {
 
 // The pods that the Trace selects and that are not over.
+inline constexpr std::string_view kNotAllowed = "NotAllowed";  // of kConditionProcessesAttached
 std::vector<const PodFacts*> SelectedPods(const Situation& situation);
 
 // Whether the pod could have the library, and was made before it was there.
 bool MissedTheLibrary(const PodFacts& pod, const NamespaceFacts& name_space);
 
+// Does a node give the library to running programs of pods that were made without it? Nodes that
+// have not answered yet do.
+bool Attaches(const Situation& situation);
+
 // Matched are all selected pods; traced what the nodes say; skipped those without the library, with
-// the command that restarts them, and what the nodes say.
+// the command that restarts them, unless the Trace attaches, and what the nodes say.
 api::PodCounts CountPods(const Situation& situation, const std::vector<const PodFacts*>& selected);
 
 // Whether the session's node reports that nothing of it is in flight.

@@ -81,6 +81,7 @@ spec:
         filter: a == 1
       - set: malloc
         record: [exit]
+    attach: true
   kernel:
     tracepoints: [{name: sched_*, exclude: [sched_stat_*], filter: "prio < 5"}]
     syscalls: [{name: openat}]
@@ -125,6 +126,7 @@ TEST(Parse, ReadsEveryField) {
   EXPECT_EQ(function.object, "libmylib.so*");
   EXPECT_EQ(function.args[1], (FunctionArg{"b", ValueType::kPointer}));
   EXPECT_EQ(function.returns, ValueType::kDouble);
+  EXPECT_TRUE(s.user.attach);
   EXPECT_EQ(s.kernel.tracepoints[0].filter, "prio < 5");
   EXPECT_EQ(s.kernel.syscalls[0].name, "openat");
   EXPECT_EQ(s.kernel.syscall_buffer, 64u);

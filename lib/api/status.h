@@ -35,6 +35,8 @@ inline constexpr std::string_view kConditionReceiving = "Receiving";  // the rel
 inline constexpr std::string_view kConditionBuffersGranted = "BuffersGranted";
 // False: some functions that the Trace names are not hooked in some processes.
 inline constexpr std::string_view kConditionFunctionsHooked = "FunctionsHooked";
+// False: some or all running programs of a Trace with attach did not get the library.
+inline constexpr std::string_view kConditionProcessesAttached = "ProcessesAttached";
 // False: the images of some containers set LD_PRELOAD, which weft's replaces.
 inline constexpr std::string_view kConditionPreloadKept = "PreloadKept";
 // False: on some nodes, the namespace's consumer exceeded its memory limit lately.

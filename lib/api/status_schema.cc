@@ -36,8 +36,8 @@ TypePtr<Condition> ConditionSchema() {
       "Condition",
       {MakeField("type", &T::type, String({.max = 316, .check = CheckAnyText}),
                  "Type of the condition: Accepted, Ready, RelayAvailable, Receiving, Drained, "
-                 "KernelTracing, BuffersGranted, FunctionsHooked, PreloadKept, ConsumerHealthy, "
-                 "AgentStayed.",
+                 "KernelTracing, BuffersGranted, FunctionsHooked, ProcessesAttached, PreloadKept, "
+                 "ConsumerHealthy, AgentStayed.",
                  kRequired),
        MakeField("status", &T::status, Enum<ConditionStatus>(kConditionStatuses),
                  "Whether the condition holds: True, False or Unknown.", kRequired),

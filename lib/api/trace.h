@@ -136,6 +136,7 @@ struct FunctionRule {
 struct UserSpec {
   std::vector<EventRule> events;
   std::vector<FunctionRule> functions;
+  bool attach = false;  // also programs that run without the library, in a cluster
   bool operator==(const UserSpec&) const = default;
 };
 

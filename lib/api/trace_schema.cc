@@ -301,7 +301,14 @@ TypePtr<UserSpec> UserSchema() {
        MakeField(
            "functions", &T::functions, ListOf(FunctionRuleSchema(), limits::kEventRules),
            "Functions of unmodified programs: entry and exit of each call, with arguments and "
-           "return value. On x86-64 only.")});
+           "return value. On x86-64 only."),
+       MakeField(
+           "attach", &T::attach, Bool(),
+           "Record also programs of containers that were made without the library, whatever labels "
+           "their namespace has: the agent loads it into them while they run. On x86-64 only, and "
+           "only if the chart's value agent.attach.enabled allows it; the condition "
+           "ProcessesAttached has the refusals. Local mode has weft record --pid instead.",
+           kShowDefault)});
 }
 
 // --- kernel ----------------------------------------------------------------------------------

@@ -109,6 +109,7 @@ class Generator {
     t.spec.user.events.push_back(Event());
     for (int i = Below(3); i > 0; --i) t.spec.user.events.push_back(Event());
     for (int i = Below(3); i > 0; --i) t.spec.user.functions.push_back(Function());
+    t.spec.user.attach = Below(2) == 1;
     for (int i = Below(3); i > 0; --i) t.spec.kernel.tracepoints.push_back(Kernel());
     for (int i = Below(3); i > 0; --i) t.spec.kernel.syscalls.push_back(Kernel());
     if (Coin()) t.spec.kernel.syscall_buffer = 4096;

@@ -246,10 +246,13 @@ Status LoadStopped(const hooks::ProcessMemory& memory, const Target& target,
   return status ? released : status;
 }
 
+}  // namespace
+
 // All files are read before a thread is stopped.
-Status Load(int32_t pid, const LoadOptions& options) {
-  WEFT_ASSIGN(const Target target, CheckTarget(pid));
+Status LoadLibrary(int32_t pid, const LoadOptions& options) {
+  WEFT_ASSIGN(Target target, CheckTarget(pid));
   if (target.has_library) return {};
+  target.is_meant = options.is_meant;
   WEFT_ASSIGN(const LibraryImage image, ReadLibrary(options.library));
   const auto memory = hooks::ProcessMemory::Open(pid);
   if (!memory)
@@ -262,15 +265,6 @@ Status Load(int32_t pid, const LoadOptions& options) {
   hooks::InThreadOfItsOwn(
       [&] { status = LoadStopped(*memory, target, options, image, gates, providers); });
   return status;
-}
-
-}  // namespace
-
-Status LoadLibrary(int32_t pid, const LoadOptions& options) {
-  Status status = Load(pid, options);
-  if (status) return status;
-  return std::unexpected(std::move(status).error().Context(
-      "process " + std::to_string(pid) + ": libweft.so cannot be loaded into it"));
 }
 
 std::string OwnLibrary() {

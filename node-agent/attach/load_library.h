@@ -9,6 +9,7 @@
 #define WEFT_NODE_AGENT_ATTACH_LOAD_LIBRARY_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "lib/base/result.h"
@@ -19,10 +20,13 @@ struct LoadOptions {
   std::string library;    // path of libweft.so
   std::string folder;     // where the library looks for the agent
   std::string container;  // its name in that folder, for which there is no control file
+  // Asked when a thread is stopped, before it is changed: is this still the process that is meant?
+  // The process has had one id since CheckTarget looked at it. Empty: it is.
+  std::function<bool(int32_t pid)> is_meant;
 };
 
-// Does nothing if the process has the library. Errors as those of CheckTarget, with the process id
-// in the message. Blocks for some milliseconds.
+// Does nothing if the process has the library. Errors as those of CheckTarget. kNotFound also: it
+// is not the one that is meant. Blocks for some milliseconds.
 Status LoadLibrary(int32_t pid, const LoadOptions& options);
 
 // Returns the path of the library that belongs to this program.

@@ -4,12 +4,9 @@
 
 namespace weft::attach {
 
-Status LoadLibrary(int32_t pid, const LoadOptions&) {
-  return Fail(
-      ErrorCode::kUnsupported,
-      "process " + std::to_string(pid) +
-          " was not started with libweft.so: weft loads it into running processes on x86-64 "
-          "only; start it with weft record ... -- PROGRAM");
+Status LoadLibrary(int32_t, const LoadOptions&) {
+  return Fail(ErrorCode::kUnsupported,
+              "weft loads it into running processes on x86-64 only; start the program with it");
 }
 
 std::string OwnLibrary() { return ""; }

@@ -133,6 +133,8 @@ Result<ProcessStatus> CheckThread(const Target& target, int32_t tid) {
   if (!std::ranges::equal(auxiliary, target.auxiliary, {}, [](char c) { return uint8_t(c); }))
     return Fail(ErrorCode::kNotFound,
                 "it ended or executed another program meanwhile; try again if it is there");
+  if (target.is_meant && !target.is_meant(target.pid))
+    return Fail(ErrorCode::kNotFound, "another process has its id by now");
   WEFT_ASSIGN(const ProcessStatus status, ReadStatus(Proc(target.pid, task + "status")));
   if (status.seccomp == SECCOMP_MODE_STRICT) return RefuseStrict();
   return status;

@@ -4,6 +4,7 @@
 #define WEFT_NODE_AGENT_ATTACH_TARGET_CHECK_H_
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -14,9 +15,10 @@ namespace weft::attach {
 
 struct Target {
   int32_t pid = 0;
-  bool has_library = false;        // it is there already
-  bool is_go = false;              // goroutines have stacks of some KiB
-  std::vector<uint8_t> auxiliary;  // /proc/PID/auxv
+  bool has_library = false;                   // it is there already
+  bool is_go = false;                         // goroutines have stacks of some KiB
+  std::vector<uint8_t> auxiliary;             // /proc/PID/auxv
+  std::function<bool(int32_t pid)> is_meant;  // LoadOptions
 };
 
 // What /proc/PID/status says.
@@ -36,7 +38,8 @@ Result<Target> CheckTarget(int32_t pid);
 
 // Call it when the thread is stopped, which cannot become another one or execute a program then.
 // kNotFound: it is no thread of the process as CheckTarget saw it: that has ended, or has executed
-// another program, with more rights maybe. kUnsupported: nothing can be loaded by this thread.
+// another program, with more rights maybe, or is not meant. kUnsupported: nothing can be loaded by
+// this thread.
 Result<ProcessStatus> CheckThread(const Target& target, int32_t tid);
 
 // Opens the memfd that a thread of a process has just made, for writing. Another thread may have

@@ -102,6 +102,7 @@ HookService::~HookService() {
 }
 
 Result<HookService::Container> HookService::Open(HookedContainer of) {
+  if (of.folder.empty()) return Container{.of = std::move(of), .cache = {}};
   struct stat st{};
   const std::string path = of.folder + "/" + of.control;
   if (stat(path.c_str(), &st) != 0) return FailErrno(path);
@@ -353,7 +354,8 @@ const HookService::Container* HookService::ContainerOf(
     if (container.of.pod_uid != pod) continue;
     const std::string name = "/" + container.of.control;
     if (std::ranges::any_of(ranges, [&](const MappedRange& range) {
-          return (range.inode == container.inode && range.path.ends_with(name)) ||
+          return (container.inode != 0 && range.inode == container.inode &&
+                  range.path.ends_with(name)) ||
                  IsOwnArea(container.of, range);
         }))
       return &container;
@@ -364,7 +366,9 @@ const HookService::Container* HookService::ContainerOf(
 void HookService::LookAt(int32_t pid, Seen& seen) {
   const bool was_member = std::exchange(seen.is_member, false);
   const auto pod = pod_of_ ? pod_of_(pid) : std::optional<std::string>("");
-  if (!pod || !listeners_.contains(*pod)) return;
+  if (!pod ||
+      std::ranges::none_of(containers_, [&](const Container& c) { return c.of.pod_uid == *pod; }))
+    return;
   const auto ranges = ReadRanges(pid);
   const Container* container = ranges ? ContainerOf(*pod, *ranges) : nullptr;
   if (container == nullptr) return;

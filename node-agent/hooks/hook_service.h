@@ -48,10 +48,10 @@ namespace weft::hooks {
 struct HookedContainer {
   std::string name;     // for people: "POD/CONTAINER"; "" in local mode
   std::string pod_uid;  // "" in local mode
-  std::string folder;   // where its processes look for weft
-  std::string control;  // name of the control file in it
+  std::string folder;   // where its processes look for weft; "": all have areas of their own
+  std::string control;  // name of the control file in it; another one for each container of a pod
   std::vector<HookRule> rules;
-  // Inodes of control areas that its processes made themselves, in local mode.
+  // Inodes of control areas that its processes made themselves.
   std::set<uint64_t> own_areas;
 };
 
@@ -92,7 +92,7 @@ class HookService {
   // A container, and what the thread knows of it.
   struct Container {
     HookedContainer of;
-    uint64_t inode = 0;  // of the control file
+    uint64_t inode = 0;  // of the control file; 0: there is none
     std::shared_ptr<FunctionCache> cache;
   };
   // Why a process has no hooks.

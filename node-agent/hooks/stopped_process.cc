@@ -35,6 +35,15 @@ char StateOf(int32_t pid, int32_t tid) {
   return end == std::string::npos || end + 2 >= text.size() ? '?' : text[end + 2];
 }
 
+// Does another thread of this process trace it?
+bool IsOurs(int32_t pid, int32_t tid) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/status");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("TracerPid:\t"))
+      return access(("/proc/self/task/" + line.substr(11)).c_str(), F_OK) == 0;
+  return false;
+}
+
 bool HasEnded(int32_t pid, int32_t tid) {
   const char state = StateOf(pid, tid);
   return state == 'Z' || state == 'X' || state == '?';
@@ -104,10 +113,12 @@ Status StoppedProcess::StopNew() {
   for (const int32_t tid : ThreadsOf(pid_)) {
     if (threads_.contains(tid)) continue;
     if (ptrace(PTRACE_SEIZE, tid, nullptr, nullptr) != 0) {
-      if (errno == ESRCH || HasEnded(pid_, tid)) continue;
+      const int why = errno;
+      if (why == ESRCH || HasEnded(pid_, tid)) continue;
+      if (IsOurs(pid_, tid))
+        return Fail(ErrorCode::kTimeout, "process " + std::to_string(pid_) + " is in use by weft");
       return Fail(ErrorCode::kPermission,
-                  "process " + std::to_string(pid_) + " cannot be stopped (" +
-                      std::strerror(errno) +
+                  "process " + std::to_string(pid_) + " cannot be stopped (" + std::strerror(why) +
                       "): it is traced by another program, or the kernel forbids it");
     }
     threads_[tid];

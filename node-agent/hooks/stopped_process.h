@@ -34,7 +34,7 @@ bool IsSignalled(int32_t pid, int32_t tid);
 class StoppedProcess {
  public:
   // kPermission: another process traces it, or the kernel lets none do it; kTimeout: a thread does
-  // not stop (it waits for a vfork child, say).
+  // not stop (it waits for a vfork child, say), or another thread of this process traces it.
   static Result<StoppedProcess> Stop(int32_t pid);
   StoppedProcess(StoppedProcess&& other) noexcept
       : pid_(other.pid_), threads_(std::move(other.threads_)) {

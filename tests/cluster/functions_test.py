@@ -2,18 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Functions by name, on a real cluster, in pods that enforce `restricted` and so run under a seccomp filter
 (RuntimeDefault): of a program that starts while a Trace is there, exactly; of one that ran before, without a
-restart; after the agent was killed. When the last Trace is gone, the program's code has its own bytes again."""
+restart; after the agent was killed. When the last Trace is gone, the program's code has its own bytes again.
+And `attach: true`: programs of a namespace without the label, that run without the library."""
 
 import concurrent.futures
 import contextlib
+import ctypes
+import os
 import pathlib
 import re
 import signal
+import threading
 import unittest
 
 from tests.cluster.real_programs import CLIENTS, Database, Web
-from tests.cluster.relay_files import discarded_in, events_in, trace_folder
-from tests.cluster.weft_cluster import get, kubectl, pod
+from tests.cluster.relay_files import discarded_in, events_in, numbers_in, trace_folder
+from tests.cluster.weft_cluster import RESTRICTED, get, kubectl, pod
 from tests.cluster.with_weft import WeftTest, container_pids, metric, send_signal, trace
 
 LIBRARY = "libmylib.so"
@@ -45,8 +49,37 @@ def code_of(pid):
     raise AssertionError(f"process {pid} has not loaded {LIBRARY}")
 
 
+def libraries_in(pid):
+    """How often libweft.so is loaded in a process."""
+    maps = pathlib.Path(f"/proc/{pid}/maps").read_text(encoding="utf-8")
+    return len(set(re.findall(r" (\d+) +/memfd:libweft\.so", maps)))
+
+
+@contextlib.contextmanager
+def traced(pid):
+    """The process is under a debugger, which does not stop it."""
+    begun, ends = threading.Event(), threading.Event()
+
+    def debug():
+        seize = 0x4206
+        if ctypes.CDLL(None, use_errno=True).ptrace(seize, pid, None, None) == 0:
+            begun.set()
+        ends.wait()
+
+    thread = threading.Thread(target=debug)
+    thread.start()  # its end lets the process go
+    try:
+        if not begun.wait(60):
+            raise AssertionError(f"process {pid} cannot be traced")
+        yield
+    finally:
+        ends.set()
+        thread.join()
+
+
 class Functions(WeftTest):
-    LOADED = ("weft-agent", "weft-controller", "weft-webhook", "weft-relay", "sample", "database", "web")
+    LOADED = ("weft-agent", "weft-controller", "weft-webhook", "weft-relay", "sample", "database", "web", "tenant")
+    VALUES = "agent.attach.enabled=true"
 
     def start(self, name, command):
         one = pod(name, "sample", labels={"app": "sample"}, command=["sh", "-c", command])
@@ -54,10 +87,10 @@ class Functions(WeftTest):
         self.apply(one, namespace="fn")
         self.wait_for_pod("fn", name)
 
-    def recorded(self, name="t"):
+    def recorded(self, name="t", namespace="fn"):
         # The agent does not answer while it starts again.
         with contextlib.suppress(AssertionError):
-            return metric(self.metrics("agent"), "weft_events_recorded_total", "fn", name)
+            return metric(self.metrics("agent"), "weft_events_recorded_total", namespace, name)
         return 0
 
     def wait_for_more(self):
@@ -117,6 +150,70 @@ class Functions(WeftTest):
         for name in ("late", "early"):
             self.assertEqual(get("fn", "pod", name)["status"]["containerStatuses"][0]["restartCount"], 0)
         self.assertEqual(container_pids("fn", "late", "sample_app"), [late])
+
+    def start_bare(self, namespace, name, image="tenant", **more):
+        """Starts a pod without the library. Returns its first process."""
+        one = pod(name, image, labels={"app": image}, **more)
+        one["spec"]["containers"][0]["env"] = [{"name": "SIMULATED_WORK_US", "value": "1000"}]
+        self.apply(one, namespace=namespace)
+        self.wait_for_pod(namespace, name)
+        return self.wait_for(lambda: container_pids(namespace, name), "it does not run")[0]
+
+    def attached_condition(self):
+        return self.condition("bare", "t", "ProcessesAttached")
+
+    def assert_new_processes_are_found(self, before):
+        """A process that starts while the Trace is on. It has no thread 1."""
+        kubectl("-n", "bare", "exec", "tenant", "--", "sh", "-c", "tenant --threads 1 >/dev/null 2>&1 &")
+        second = self.wait_for(lambda: set(container_pids("bare", "tenant", "tenant")) - before, "it does not run").pop()
+        self.wait_for(lambda: libraries_in(second), "the library is not loaded into a new process")
+        recorded = self.recorded("t", "bare")
+
+        def emits():
+            os.kill(second, signal.SIGUSR1)
+            return self.recorded("t", "bare") > recorded
+        self.wait_for(emits, "nothing of the new process is recorded")
+
+    def test_programs_that_run_without_the_library(self):
+        for namespace in ("bare", "other"):
+            self.namespace(namespace, RESTRICTED)
+        other = self.start_bare("other", "tenant")
+        first = self.start_bare("bare", "tenant")
+        debugged = self.start_bare("bare", "debugged")
+        sample = self.start_bare("bare", "sample", "sample", command=["sample_app", "1000000000"])
+        before = self.run_tenant("bare")
+        with traced(debugged):
+            self.apply(trace("t", "tenant", user={"events": [{"name": "tenant:*"}], "attach": True}),
+                       trace("f", "sample", user={"functions": [{**FUNCTIONS[0], "record": ["entry"]}], "attach": True}),
+                       namespace="bare")
+            for name in ("t", "f"):
+                self.wait_ready("bare", name)
+            self.wait_for(lambda: "debugged/main" in self.attached_condition().get("message", ""),
+                          "the process under a debugger is not named")
+            told = self.attached_condition()
+            self.assertEqual((told["status"], told["reason"]), ("False", "AttachedInPart"))
+            self.assertIn("traces it", told["message"])
+            self.assertEqual([(skipped["reason"], skipped["names"]) for skipped
+                              in get("bare", "trace", "t")["status"]["pods"]["skipped"]],
+                             [("NotAttached", ["debugged"])])
+        self.wait_for(lambda: self.attached_condition()["status"] == "True", "it stays refused")
+        self.assertTrue(self.is_hooked(sample))
+        self.run_tenant("bare")
+        send_signal(container_pids("weft", self.pods_of("agent")[0], "weft-node-agent"), signal.SIGKILL)
+        emitted = self.run_tenant("bare", rounds=2) - before
+        self.wait_for(lambda: self.recorded("t", "bare") == emitted, "not all that was emitted is recorded")
+        self.assert_new_processes_are_found({first})
+        self.assertEqual([libraries_in(pid) for pid in (first, debugged, other)], [1, 1, 0])
+        events = self.end_by_time("bare", "t")
+        self.assertEqual((events["lost"], events["recorded"]), (0, events["delivered"]))
+        # Three rounds of 1000 events, after one without the library.
+        self.assertEqual(numbers_in(trace_folder("bare", "t") / "tenant")[1], list(range(1000, 4000)))
+        names = events_in(trace_folder("bare", "f"))
+        self.assertEqual(set(names), {"function:my_traced_function_entry"})
+        kubectl("-n", "bare", "delete", "trace", "f", "t", "--timeout=120s")
+        self.wait_for(lambda: not self.is_hooked(sample), "the function is not as it was")
+        for name in ("tenant", "debugged", "sample"):
+            self.assertEqual(get("bare", "pod", name)["status"]["containerStatuses"][0]["restartCount"], 0)
 
     def assert_counted(self, namespace, name, counts):
         """Checks that a Trace's events are complete, and the counts of functions of a pod."""

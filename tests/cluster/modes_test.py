@@ -181,6 +181,17 @@ class Modes(TrustCases, ViewCases, WeftTest):
         events = self.end_by_time(name, "t")
         self.assertEqual((events["recorded"], events["delivered"], events["missing"]), (emitted, emitted, 0))
 
+    def test_attach_needs_a_value_of_the_chart(self):
+        name = "unlabelled"
+        self.namespace(name)
+        self.apply(pod("tenant", "tenant", labels={"app": "tenant"}), namespace=name)
+        self.wait_for_pod(name, "tenant")
+        self.apply(trace("t", "tenant", user={"events": [{"name": "tenant:*"}], "attach": True}), namespace=name)
+        self.wait_for(lambda: self.condition(name, "t", "ProcessesAttached")["reason"] == "NotAllowed",
+                      "the Trace does not tell why nothing is recorded")
+        self.assertIn("agent.attach.enabled", self.condition(name, "t", "ProcessesAttached")["message"])
+        self.wait_for(lambda: self.condition(name, "t", "Ready")["reason"] == "NothingTraced", "it counts as recorded")
+
     def agent_pid(self):
         """The process weft-node-agent on the node, which the keeper starts again; None: it does not run."""
         return next(iter(container_pids("weft", self.agent_pod(), "weft-node-agent")), None)

@@ -63,6 +63,17 @@ inline constexpr uint32_t kMaxHugePageTries = 20;
 inline constexpr std::chrono::milliseconds kHugePageRetry{100};
 // Adopted control areas. The kernel may charge the agent for what it writes to one, some 100 KiB.
 inline constexpr size_t kMaxAdoptedAreas = 1024;
+// Loading the library into programs that run (cluster/attach_service.h): how often processes are
+// looked for, and the longest pause after which one that refused is tried again; looks at a new
+// process, which may still enter a container; tries after which a refusal counts, and looks after
+// which a Trace does not wait for processes any more; processes of a namespace that have the
+// library.
+inline constexpr std::chrono::milliseconds kAttachInterval{500};
+inline constexpr std::chrono::seconds kLongestAttachPause{60};
+inline constexpr int kLooksAtNewProcess = 4;
+inline constexpr int kTriesUntilRefused = 2;
+inline constexpr int kLooksUntilAttached = 6;
+inline constexpr size_t kMaxAttached = 256;
 // In a cluster: the loop checks deadlines every kTick. If it did not for this long, it hangs.
 inline constexpr std::chrono::seconds kStuckTime{30};
 // In a cluster: how often an agent notes that it is there, and after how long without such a note

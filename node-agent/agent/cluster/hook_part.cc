@@ -26,15 +26,23 @@ std::vector<hooks::HookedContainer> HookPart::ContainersOf(const std::string& na
                                                            const Rules& rules) const {
   std::vector<hooks::HookedContainer> containers;
   for (const auto& [uid, pod] : pods_.all()) {
-    if (!pod.volume || pod.facts.name_space != name_space) continue;
-    for (const std::string& name : pod.facts.containers) {
+    if (pod.facts.name_space != name_space) continue;
+    const auto add = [&, &uid = uid, &pod = pod](const std::string& name, std::string folder,
+                                                 std::set<uint64_t> own_areas) {
       const auto of = rules.find(ContainerKey(uid, name));
       containers.push_back(
           {.name = pod.facts.name + "/" + name,
            .pod_uid = uid,
-           .folder = PathOf(pod.volume),
+           .folder = std::move(folder),
            .control = name + ".ctl",
-           .rules = of == rules.end() ? std::vector<hooks::HookRule>() : of->second});
+           .rules = of == rules.end() ? std::vector<hooks::HookRule>() : of->second,
+           .own_areas = std::move(own_areas)});
+    };
+    for (const std::string& name : pod.facts.containers)
+      if (pod.volume) add(name, PathOf(pod.volume), {});
+    for (const auto& [name, why] : pod.facts.bare) {
+      auto areas = agent_.parts().areas.AdoptedFor(ContainerKey(uid, name));
+      if (!areas.empty()) add(name, "", std::move(areas));
     }
   }
   return containers;

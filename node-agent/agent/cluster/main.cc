@@ -33,6 +33,11 @@ int main(int argc, char** argv) {
   app.add_option("--kernel-sources", options.kernel.driver.sources,
                  "sources of weft.ko: build it if there is no module for the node's kernel")
       ->envname("WEFT_KERNEL_SOURCES");
+  app.add_option_function<std::string>(
+         "--attach", [&options](const std::string& mode) { options.attaches = mode == "on"; },
+         "on: Traces may have libweft.so loaded into programs that run without it")
+      ->check(CLI::IsMember({"on", "off"}))
+      ->envname("WEFT_ATTACH");
   app.add_option("--relay-token-file", options.relay.token_file,
                  "file with this pod's token for relays, which prove themselves by TLS then; "
                  "\"\": connect without TLS and tickets, for tests")

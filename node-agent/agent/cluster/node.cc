@@ -11,16 +11,17 @@
 namespace weft::agent {
 
 Node::Node(Agent& agent, kube::Client& client, std::string name, std::string kubelet_dir,
-           KernelOptions kernel, kernel::Host host)
+           KernelOptions kernel, kernel::Host host, AttachPolicy attach)
     : agent_(agent),
       client_(client),
       name_(std::move(name)),
       reports_(client),
-      pods_(agent, std::move(kubelet_dir), kernel.is_on,
+      pods_(agent, std::move(kubelet_dir), kernel.is_on, std::move(attach),
             [this](std::string text) { Note(std::move(text)); }),
       kernel_(agent, pods_, std::move(kernel), std::move(host),
               [this](std::string text) { Note(std::move(text)); }),
       probes_(agent, pods_, kernel_.support()),
+      attach_(agent, pods_),
       hooks_(agent, pods_, [this](std::string text) { Note(std::move(text)); }) {}
 
 // An agent that follows goes on from the counts that the consumers told last.
@@ -171,8 +172,9 @@ void Node::Tick(int64_t now_ns) {
     reports_.metrics().SetKernel(state.is_ready, state.reason);
   }
   const bool probes_due = probes_.Poll(now_ns);
+  const bool attach_due = attach_.Poll();
   const bool hooks_due = hooks_.Poll();
-  if (kernel.is_due || probes_due || hooks_due) settled_ = false;
+  if (kernel.is_due || probes_due || attach_due || hooks_due) settled_ = false;
   Settle(now_ns);
 }
 
@@ -198,6 +200,7 @@ void Node::Settle(int64_t now_ns) {
       const auto of = wanted.find(uid);
       SettleSession(uid, *session, of == wanted.end() ? nullptr : &of->second);
     }
+    attach_.Settle();
     hooks_.Settle();
     pods_.ForgetUnused();
     ForgetSessions();
@@ -231,18 +234,17 @@ bool Node::IsActive(const std::string& uid, const Session& session) const {
 std::set<std::string> Node::AddUserChannels(Session& session) {
   std::set<std::string> wanted;
   if (!session.order->spec.record.RecordsUser() || session.is_cluster_wide()) return wanted;
-  for (const auto& [pod_uid, pod] : pods_.all()) {
-    if (!pod.volume || !SelectsForUser(session, pod)) continue;
-    for (const std::string& name : pod.facts.containers) {
-      if (!api::MatchesContainer(session.order->spec.record.pods, name)) continue;
+  for (auto& [pod_uid, pod] : pods_.all()) {
+    for (const std::string& name : pods_.ContainersOf(session, pod)) {
       const std::string key = ContainerKey(pod_uid, name);
       wanted.insert(key);
       const auto has = [&](const SessionChannel& c) {
         return c.container == key && c.phase <= ChannelPhase::kOn;
       };
-      if (std::ranges::none_of(session.channels, has))
-        session.AddChannel({key, pod.facts.name_space, pod.facts.name, pod_uid, name,
-                            PodTable::MemoryLimitOf(pod, name)});
+      if (std::ranges::any_of(session.channels, has)) continue;
+      if (pod.facts.bare.contains(name)) pods_.LearnMemoryLimit(pod);
+      session.AddChannel({key, pod.facts.name_space, pod.facts.name, pod_uid, name,
+                          PodTable::MemoryLimitOf(pod, name)});
     }
   }
   return wanted;

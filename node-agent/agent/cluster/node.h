@@ -9,6 +9,7 @@
 //
 //     pod is there, has the library --> its volume opens --> control files, doorbell
 //     session Active, pod open and selected --> channel: defined, on
+//     session Active with attach, other pod selected --> channel; the library into its processes
 //     session Active, weft.ko ready, first pod --> channel of the kernel; scope: these pods
 //     cluster-wide session Active, weft.ko ready --> channel of the kernel, of all tasks
 //     session Draining or gone, pod over or gone --> channel: stopping, drained, forgotten
@@ -19,7 +20,7 @@
 //   1. Before pods and TraceSessions were listed once, nothing is begun or ended.
 //   2. A session is removed only when its TraceSession is gone and its channels are drained.
 //   3. What is reported of a session never falls (status_reports.h).
-// The parts: pod_table.h (pods), kernel_part.h, probe_part.h (weft.ko), hook_part.h,
+// The parts: pod_table.h (pods), kernel_part.h, probe_part.h (weft.ko), attach_part.h, hook_part.h,
 // status_reports.h. All runs in the agent's loop, but for the watches and the writing of statuses.
 #ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_NODE_H_
 #define WEFT_NODE_AGENT_AGENT_CLUSTER_NODE_H_
@@ -33,6 +34,7 @@
 #include <utility>
 
 #include "node-agent/agent/cluster/absence.h"
+#include "node-agent/agent/cluster/attach_part.h"
 #include "node-agent/agent/cluster/consumer_deaths.h"
 #include "node-agent/agent/cluster/feed.h"
 #include "node-agent/agent/cluster/hook_part.h"
@@ -50,7 +52,7 @@ class Node final : public AgentListener {
  public:
   // `agent` and `client` outlive this.
   Node(Agent& agent, kube::Client& client, std::string name, std::string kubelet_dir,
-       KernelOptions kernel, kernel::Host host);
+       KernelOptions kernel, kernel::Host host, AttachPolicy attach);
   // Saves the counts of all sessions.
   ~Node() override;
   Node(const Node&) = delete;
@@ -102,6 +104,7 @@ class Node final : public AgentListener {
   PodTable pods_;
   KernelPart kernel_;
   ProbePart probes_;
+  AttachPart attach_;
   HookPart hooks_;
   std::map<std::string, api::TraceSession> impossible_;  // orders that cannot be followed, by uid
   std::map<std::string, std::string> why_impossible_;    // by uid

@@ -98,7 +98,7 @@ class NodeTest : public testing::Test {
     auto loop = ipc::Loop::Make();
     ASSERT_TRUE(loop);
     Agent agent(*loop, folder_ / "sessions", ipc::Connection(std::move(keeper)));
-    Node node(agent, *client_, "n1", folder_ / "kubelet", {}, {});
+    Node node(agent, *client_, "n1", folder_ / "kubelet", {}, {}, {});
     node.FollowOnlyWeftOf("weft");
     metrics_ = &node.metrics();
     ASSERT_TRUE(agent.Start(node, node.lookup()));

@@ -30,6 +30,21 @@ bool IsWeftVolume(const Json& volume) {
          TextAt(volume, {"configMap", "name"}).starts_with(kube::kLibraryPrefix);
 }
 
+bool IsTrue(const Json& object, kube::JsonPath path) {
+  const Json* value = At(object, path);
+  return value != nullptr && value->is_boolean() && value->get<bool>();
+}
+
+// What runs with the node's process ids, or is privileged, is a part of the node.
+std::string WhyNotAttached(const PodFacts& pod, bool has_node_pids, const Json& container) {
+  const auto wish = pod.labels.find(std::string(kube::kInjectLabel));
+  if (wish != pod.labels.end() && wish->second == "disabled")
+    return "its pod has the label weft.dev/inject: disabled";
+  if (has_node_pids) return "its pod has the node's process ids (hostPID)";
+  if (IsTrue(container, {"securityContext", "privileged"})) return "it is privileged";
+  return "";
+}
+
 template <typename Visit>
 void ForEach(const Json& object, kube::JsonPath path, const Visit& visit) {
   const Json* list = At(object, path);
@@ -73,10 +88,13 @@ PodFacts ReadPod(const Json& pod) {
   bool has_volume = false;
   ForEach(pod, {"spec", "volumes"},
           [&](const Json& volume) { has_volume = has_volume || IsWeftVolume(volume); });
+  const bool has_node_pids = IsTrue(pod, {"spec", "hostPID"});
   const auto add = [&](const Json& container) {
-    if (!has_volume || !HasLibrary(container)) return;
     const std::string name = TextAt(container, {"name"});
-    facts.containers.push_back(name);
+    if (has_volume && HasLibrary(container))
+      facts.containers.push_back(name);
+    else
+      facts.bare[name] = WhyNotAttached(facts, has_node_pids, container);
     const uint64_t limit = ReadQuantity(TextAt(container, {"resources", "limits", "memory"}));
     if (limit != 0) facts.memory_limits[name] = limit;
   };

@@ -15,12 +15,15 @@ namespace weft::agent {
 struct PodFacts {
   std::string uid, name_space, name;
   std::map<std::string, std::string> labels;
-  std::vector<std::string> containers;        // that have the library: names
+  std::vector<std::string> containers;  // that have the library: names
+  // Containers that were made without it: name -> why it is not loaded into their processes; "": it
+  // may be.
+  std::map<std::string, std::string> bare;
   std::map<std::string, std::string> ids;     // of containers that run, as in their cgroups -> name
   std::map<std::string, std::string> images;  // of containers that run: name -> its image's digest
   // LD_PRELOAD that a container's image sets, and weft's replaces (image_preload.h): name -> value
   std::map<std::string, std::string> replaced_preloads;
-  std::map<std::string, uint64_t> memory_limits;  // of containers that have the library, bytes
+  std::map<std::string, uint64_t> memory_limits;  // of containers, bytes
   std::string waiting;   // why a container has not started: "ImagePullBackOff"; "": none waits
   bool is_over = false;  // Succeeded or Failed
   bool operator==(const PodFacts&) const = default;

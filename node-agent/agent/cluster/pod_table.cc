@@ -22,6 +22,52 @@ std::string FileOf(std::string folder, const std::string& container, const char*
 
 }  // namespace
 
+std::string AttachPolicy::WhyNot(const std::string& name_space) const {
+  if (!is_on)
+    return "weft loads its library into running programs only where the chart's value "
+           "agent.attach.enabled is true; without it, label the namespace weft.dev/inject: enabled "
+           "and make the pods anew";
+  if (name_space == "kube-system" || (!own_namespace.empty() && name_space == own_namespace))
+    return "weft never touches the pods of kube-system and of its own namespace";
+  return "";
+}
+
+bool PodTable::Attaches(const Session& session) const {
+  return !session.is_cluster_wide() && session.order->spec.record.user.attach &&
+         attach_.WhyNot(session.order->metadata.name_space).empty();
+}
+
+std::string PodTable::WhyNotAttached(const Session& session) const {
+  const bool is_asked = !session.is_cluster_wide() && session.order->spec.record.user.attach;
+  return is_asked ? attach_.WhyNot(session.order->metadata.name_space) : "";
+}
+
+bool PodTable::SelectsForUser(const Session& session, const Pod& pod) const {
+  const api::PodSelection& pods = session.order->spec.record.pods;
+  const auto matches = [&](const std::string& name) { return api::MatchesContainer(pods, name); };
+  return SelectsForKernel(session, pod) &&
+         (std::ranges::any_of(pod.facts.containers, matches) ||
+          (Attaches(session) && std::ranges::any_of(pod.facts.bare, [&](const auto& bare) {
+             return matches(bare.first);
+           })));
+}
+
+std::vector<std::string> PodTable::ContainersOf(const Session& session, const Pod& pod) const {
+  std::vector<std::string> names;
+  if (!SelectsForUser(session, pod)) return names;
+  const api::PodSelection& pods = session.order->spec.record.pods;
+  for (const std::string& name : pod.facts.containers)
+    if (pod.volume && api::MatchesContainer(pods, name)) names.push_back(name);
+  if (!Attaches(session)) return names;
+  for (const auto& [name, why_not] : pod.facts.bare)
+    if (why_not.empty() && api::MatchesContainer(pods, name)) names.push_back(name);
+  return names;
+}
+
+void PodTable::LearnMemoryLimit(Pod& pod) {
+  pod.memory_limit = memory_cgroups_.MemoryLimitOfPod(pod.facts.uid);
+}
+
 void PodTable::List(std::vector<PodFacts> pods) {
   for (auto& [uid, pod] : pods_) pod.gone = true;
   for (PodFacts& pod : pods) See(std::move(pod));
@@ -34,7 +80,8 @@ void PodTable::See(PodFacts facts) {
   Pod& pod = pods_[uid];
   pod.gone = false;
   // A container that is known by its id now may have been looked at before.
-  if (pod.volume && pod.facts.ids != facts.ids) agent_.parts().finder.LookAgain();
+  if ((pod.volume || attach_.is_on) && pod.facts.ids != facts.ids)
+    agent_.parts().finder.LookAgain();
   const bool limits_changed = pod.facts.memory_limits != facts.memory_limits;
   pod.facts = std::move(facts);
   if (pod.volume && limits_changed) OpenPools(pod, PathOf(pod.volume));
@@ -79,7 +126,7 @@ Status PodTable::Open(Pod& pod) {
 // Without its pool a container records all the same, in small rings.
 void PodTable::OpenPools(Pod& pod, const std::string& folder) {
   const PodFacts& facts = pod.facts;
-  pod.memory_limit = memory_cgroups_.MemoryLimitOfPod(facts.uid);
+  LearnMemoryLimit(pod);
   for (const std::string& name : facts.containers) {
     const Status opened = agent_.parts().pools.Open(ContainerKey(facts.uid, name),
                                                     FileOf(folder, name, WEFT_MEMORY_POOL_SUFFIX),
@@ -106,6 +153,7 @@ void PodTable::ForgetUnused() {
       parts.areas.Close(ContainerKey(uid, name));
       parts.pools.Close(ContainerKey(uid, name));
     }
+    for (const auto& [name, why] : pod.facts.bare) parts.areas.Close(ContainerKey(uid, name));
     return true;
   });
   for (const std::string& uid : parts.doorbells.Names())
@@ -117,6 +165,13 @@ bool PodTable::HasChannel(const std::string& pod_uid) const {
   agent_.parts().sessions.ForEachChannel([&](Session&, SessionChannel& channel) {
     any = any || channel.definition.pod_uid == pod_uid;
   });
+  return any;
+}
+
+bool PodTable::IsAttached(const std::string& container) const {
+  bool any = !agent_.parts().areas.AdoptedFor(container).empty();
+  agent_.parts().sessions.ForEachChannel(
+      [&](Session&, SessionChannel& channel) { any = any || channel.container == container; });
   return any;
 }
 
@@ -148,7 +203,9 @@ std::optional<std::string> PodTable::ContainerOf(int32_t pid) {
   const auto name = pod->second.facts.ids.find(place->container_id);
   if (name == pod->second.facts.ids.end()) return std::nullopt;
   const std::string key = ContainerKey(place->pod_uid, name->second);
-  return agent_.parts().areas.Has(key) ? std::optional(key) : std::nullopt;
+  const bool is_told = agent_.parts().areas.Has(key) ||
+                       (pod->second.facts.bare.contains(name->second) && IsAttached(key));
+  return is_told ? std::optional(key) : std::nullopt;
 }
 
 SelectedPods PodTable::SelectedBy(const Session& session) const {
@@ -157,17 +214,39 @@ SelectedPods PodTable::SelectedBy(const Session& session) const {
   const bool of_user = session.order->spec.record.RecordsUser();
   for (const auto& [uid, pod] : pods_) {
     if (of_user ? !SelectsForUser(session, pod) : !SelectsForKernel(session, pod)) continue;
-    pods.reachable[uid] = of_user ? pod.volume.valid() : pod.cgroup != 0;
+    const bool has_volume = pod.volume.valid() || pod.facts.containers.empty();
+    pods.reachable[uid] = of_user ? has_volume : pod.cgroup != 0;
     pods.names[uid] = pod.facts.name;
     for (const auto& [container, value] : pod.facts.replaced_preloads)
       if (of_user && api::MatchesContainer(session.order->spec.record.pods, container))
         pods.replaced_preloads[value].push_back(
             std::string(pod.facts.name).append("/").append(container));
-    if (!of_user || !pod.volume) continue;
-    if (auto why = WhyWithoutLibrary(uid, pod, session.order->spec.record.pods))
-      pods.without_library[uid] = std::move(*why);
+    if (!of_user || !has_volume) continue;
+    if (ContainersOf(session, pod).empty()) pods.untouched.insert(uid);
+    const auto why_not = WhyNotAttached(session, uid, pod);
+    auto why = pod.volume ? WhyWithoutLibrary(uid, pod, session.order->spec.record.pods) : why_not;
+    if (Attaches(session) && !why_not) continue;
+    if (why) pods.without_library[uid] = std::move(*why);
   }
+  pods.attach_refusal = WhyNotAttached(session);
   return pods;
+}
+
+std::optional<SelectedPods::Reason> PodTable::WhyNotAttached(const Session& session,
+                                                             const std::string& uid,
+                                                             const Pod& pod) const {
+  if (!Attaches(session) || session.attach_pending) return std::nullopt;
+  bool has_started = false;
+  for (const auto& [name, why] : pod.facts.bare) {
+    if (session.attached.contains(ContainerKey(uid, name))) return std::nullopt;
+    const auto is_its = [&](const auto& id) { return id.second == name; };
+    has_started = has_started || std::ranges::any_of(pod.facts.ids, is_its);
+  }
+  if (has_started)
+    return SelectedPods::Reason{"NotAttached",
+                                "the library could not be loaded into a process of the pod; the "
+                                "condition ProcessesAttached has the reasons"};
+  return SelectedPods::Reason{"NotStarted", "no container has started"};
 }
 
 std::optional<SelectedPods::Reason> PodTable::WhyWithoutLibrary(
@@ -192,14 +271,6 @@ std::optional<SelectedPods::Reason> PodTable::WhyWithoutLibrary(
   const std::string& why = pod.facts.waiting;
   return SelectedPods::Reason{"NotStarted",
                               "no container has started" + (why.empty() ? "" : " (" + why + ")")};
-}
-
-bool SelectsForUser(const Session& session, const PodTable::Pod& pod) {
-  const api::PodSelection& pods = session.order->spec.record.pods;
-  return SelectsForKernel(session, pod) &&
-         std::ranges::any_of(pod.facts.containers, [&](const std::string& name) {
-           return api::MatchesContainer(pods, name);
-         });
 }
 
 bool SelectsForKernel(const Session& session, const PodTable::Pod& pod) {

@@ -28,6 +28,15 @@
 
 namespace weft::agent {
 
+// Where libweft.so may be loaded into programs that run without it.
+struct AttachPolicy {
+  bool is_on = false;
+  std::string own_namespace;  // weft's; "": not known
+
+  // Why not for pods of a namespace; "": it may.
+  [[nodiscard]] std::string WhyNot(const std::string& name_space) const;
+};
+
 class PodTable final : public ContainerLookup {
  public:
   struct Pod {
@@ -41,10 +50,11 @@ class PodTable final : public ContainerLookup {
 
   // `agent` outlives this. `keeps_all`: also pods without the library, whose kernel events can be
   // recorded.
-  PodTable(Agent& agent, std::string kubelet_dir, bool keeps_all, Note note)
+  PodTable(Agent& agent, std::string kubelet_dir, bool keeps_all, AttachPolicy attach, Note note)
       : agent_(agent),
         kubelet_dir_(std::move(kubelet_dir)),
-        keeps_all_(keeps_all),
+        keeps_all_(keeps_all || attach.is_on),
+        attach_(std::move(attach)),
         note_(std::move(note)) {}
 
   // What the API server says of pods.
@@ -62,6 +72,17 @@ class PodTable final : public ContainerLookup {
   [[nodiscard]] std::map<std::string, Pod>& all() { return pods_; }  // by uid
   [[nodiscard]] const std::map<std::string, Pod>& all() const { return pods_; }
 
+  // Does the session record programs that run without the library?
+  [[nodiscard]] bool Attaches(const Session& session) const;
+  // Why a session that asks for that does not; "": it does, or does not ask.
+  [[nodiscard]] std::string WhyNotAttached(const Session& session) const;
+  // Whether the session records user events of containers of this pod.
+  [[nodiscard]] bool SelectsForUser(const Session& session, const Pod& pod) const;
+  // Returns the containers of a selected pod whose processes can be told what is on.
+  [[nodiscard]] std::vector<std::string> ContainersOf(const Session& session, const Pod& pod) const;
+  // Learns the memory limit of a pod's cgroup.
+  void LearnMemoryLimit(Pod& pod);
+
   // For reports: the pods that the session selects, and what their processes say.
   [[nodiscard]] SelectedPods SelectedBy(const Session& session) const;
 
@@ -77,22 +98,28 @@ class PodTable final : public ContainerLookup {
   // known yet.
   [[nodiscard]] std::optional<SelectedPods::Reason> WhyWithoutLibrary(
       const std::string& uid, const Pod& pod, const api::PodSelection& selection) const;
+  // Why no process of the containers that were made without the library has it by now; none: one
+  // has, or it is not known yet.
+  [[nodiscard]] std::optional<SelectedPods::Reason> WhyNotAttached(const Session& session,
+                                                                   const std::string& uid,
+                                                                   const Pod& pod) const;
   // A session has a channel of a container of this pod.
   [[nodiscard]] bool HasChannel(const std::string& pod_uid) const;
+  // A session has a channel of this container, or had one whose control areas are still there.
+  [[nodiscard]] bool IsAttached(const std::string& container) const;
   // Makes the memory pools of the pod's containers, or fits them to limits that changed.
   void OpenPools(Pod& pod, const std::string& folder);
 
   Agent& agent_;
   const std::string kubelet_dir_;
   const bool keeps_all_;
+  const AttachPolicy attach_;
   const Note note_;
   PodCgroups memory_cgroups_ = PodCgroups::OfMemory();
   std::map<std::string, Pod> pods_;
   bool is_known_ = false;
 };
 
-// Whether the session records user events of containers of this pod.
-bool SelectsForUser(const Session& session, const PodTable::Pod& pod);
 // Whether the session records what the kernel does for this pod.
 bool SelectsForKernel(const Session& session, const PodTable::Pod& pod);
 

@@ -45,7 +45,7 @@ class PodTableTest : public testing::AgentFixture {
   std::pair<UniqueFd, UniqueFd> ends_ = Pair();
   SilentListener listener_;
   Agent agent_{loop_, folder(), ipc::Connection(std::move(ends_.first))};
-  PodTable table_{agent_, folder(), false, [](const std::string&) {}};
+  PodTable table_{agent_, folder(), false, {}, [](const std::string&) {}};
   const std::string key_ = ContainerKey(kUid, "main");
 };
 
@@ -99,21 +99,52 @@ TEST_F(PodTableTest, APodWithoutTheLibraryIsKeptForTheKernelOnly) {
   facts.containers.clear();
   table_.See(facts);
   EXPECT_TRUE(table_.all().empty());
-  PodTable of_all(agent_, folder(), true, [](const std::string&) {});
+  PodTable of_all(agent_, folder(), true, {}, [](const std::string&) {});
   of_all.See(facts);
   ASSERT_EQ(of_all.all().size(), 1u);
   const Session session = MakeClusterSession();
   EXPECT_TRUE(SelectsForKernel(session, of_all.all().at(kUid)));
-  EXPECT_FALSE(SelectsForUser(session, of_all.all().at(kUid)));
+  EXPECT_FALSE(of_all.SelectsForUser(session, of_all.all().at(kUid)));
+}
+
+TEST_F(PodTableTest, ATraceThatAttachesSelectsContainersThatWereMadeWithoutTheLibrary) {
+  const AttachPolicy policy{.is_on = true, .own_namespace = "weft"};
+  PodTable table(agent_, folder(), false, policy, [](const std::string&) {});
+  PodFacts facts = Facts();
+  facts.containers.clear();
+  facts.bare = {{"main", ""}, {"side", "it is privileged"}};
+  facts.ids = {{"cc", "main"}};
+  table.List({facts});
+  const PodTable::Pod& pod = table.all().at(kUid);
+  Session session = MakeClusterSession();
+  EXPECT_FALSE(table.SelectsForUser(session, pod));
+  session.order->spec.record.user.attach = true;
+  EXPECT_EQ(table.ContainersOf(session, pod), std::vector<std::string>{"main"});
+  EXPECT_EQ(table.SelectedBy(session).without_library.at(kUid).reason, "NotAttached");
+  session.attached = {key_};
+  EXPECT_TRUE(table.SelectedBy(session).without_library.empty());
+  session.order->spec.record.pods.containers = {"side"};
+  EXPECT_TRUE(table.ContainersOf(session, pod).empty());
+  EXPECT_TRUE(table.SelectedBy(session).untouched.contains(kUid));
+  EXPECT_FALSE(table_.SelectsForUser(session, pod)) << "the policy of this one does not allow it";
+  EXPECT_NE(table_.WhyNotAttached(session), "");
+}
+
+TEST_F(PodTableTest, KubeSystemAndWeftsOwnNamespaceAreNeverAttachedTo) {
+  const AttachPolicy policy{.is_on = true, .own_namespace = "weft"};
+  EXPECT_EQ(policy.WhyNot("shop"), "");
+  EXPECT_NE(policy.WhyNot("kube-system"), "");
+  EXPECT_NE(policy.WhyNot("weft"), "");
+  EXPECT_NE(AttachPolicy{}.WhyNot("shop"), "");
 }
 
 TEST_F(PodTableTest, APodOfAnotherNamespaceOrThatIsOverIsNotSelected) {
   PodTable::Pod pod;
   pod.facts = Facts();
-  EXPECT_TRUE(SelectsForUser(MakeClusterSession("shop"), pod));
-  EXPECT_FALSE(SelectsForUser(MakeClusterSession("bank"), pod));
+  EXPECT_TRUE(table_.SelectsForUser(MakeClusterSession("shop"), pod));
+  EXPECT_FALSE(table_.SelectsForUser(MakeClusterSession("bank"), pod));
   pod.facts.is_over = true;
-  EXPECT_FALSE(SelectsForUser(MakeClusterSession("shop"), pod));
+  EXPECT_FALSE(table_.SelectsForUser(MakeClusterSession("shop"), pod));
   EXPECT_FALSE(SelectsForKernel(MakeClusterSession("shop"), pod));
 }
 

@@ -42,6 +42,20 @@ TEST(ReadPod, ContainersWithTheLibraryAndTheirIds) {
   EXPECT_EQ(ContainerKey(facts.uid, "main"), "u/main");
 }
 
+TEST(ReadPod, ContainersWithoutTheLibraryMayBeAttachedToUnlessTheyArePartsOfTheNode) {
+  using Bare = std::map<std::string, std::string>;
+  Json pod = Pod();
+  EXPECT_EQ(ReadPod(pod).bare, (Bare{{"other", ""}, {"proxy", ""}}));
+  pod["spec"]["containers"][1]["securityContext"]["privileged"] = true;
+  EXPECT_EQ(ReadPod(pod).bare, (Bare{{"other", ""}, {"proxy", "it is privileged"}}));
+  pod["spec"]["hostPID"] = true;
+  for (const auto& [name, why] : ReadPod(pod).bare)
+    EXPECT_EQ(why, "its pod has the node's process ids (hostPID)");
+  pod["metadata"]["labels"]["weft.dev/inject"] = "disabled";
+  for (const auto& [name, why] : ReadPod(pod).bare)
+    EXPECT_EQ(why, "its pod has the label weft.dev/inject: disabled");
+}
+
 TEST(ReadPod, AVolumeOfThatNameAloneIsNotOurs) {
   Json pod = Pod();
   pod["spec"]["volumes"][0]["configMap"]["name"] = "settings";

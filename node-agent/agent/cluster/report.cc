@@ -129,7 +129,8 @@ bool IsTraced(const Session& session, const std::string& pod_uid) {
   const auto is_on = [&](const SessionChannel& c) {
     return !of_pod(c) || (c.phase == ChannelPhase::kOn && c.ready);
   };
-  return !session.hooks_pending && std::ranges::any_of(session.channels, of_pod) &&
+  return !session.hooks_pending && !session.attach_pending &&
+         std::ranges::any_of(session.channels, of_pod) &&
          std::ranges::all_of(session.channels, is_on);
 }
 
@@ -156,7 +157,8 @@ bool CountPods(const Session& session, const SelectedPods& pods, api::PodCounts&
   counts.matched = static_cast<int64_t>(pods.reachable.size());
   int64_t told = 0;
   for (const auto& [uid, reachable] : pods.reachable) {
-    const bool is_told = IsTraced(session, uid) && (reachable || !IsOfKernelOnly(session));
+    const bool is_told = pods.untouched.contains(uid) ||
+                         (IsTraced(session, uid) && (reachable || !IsOfKernelOnly(session)));
     if (is_told) ++told;
     const auto without = pods.without_library.find(uid);
     if (!reachable)
@@ -215,6 +217,17 @@ std::string DescribeAbsences(const Session& session) {
     text += std::string(record.RecordsUser() ? ", nor are" : ": in no count are") +
             " events of the kernel";
   return text;
+}
+
+// What of a Trace's attach is not done.
+void SetAttached(api::SessionStatus& status, const Session& session, const SelectedPods& pods,
+                 kube::WallTime now) {
+  if (!pods.attach_refusal.empty())
+    Set(status, *session.order, api::kConditionProcessesAttached, false, "NotAllowed",
+        pods.attach_refusal, now);
+  else if (!session.attach_notices.empty())
+    Set(status, *session.order, api::kConditionProcessesAttached, false, "AttachedInPart",
+        Join(session.attach_notices), now);
 }
 
 // Not set before the first connection, or failure.
@@ -287,6 +300,7 @@ api::SessionStatus MakeStatus(const Session& session, const SelectedPods& pods,
   if (!session.hook_notices.empty())
     Set(status, order, api::kConditionFunctionsHooked, false, "HookedInPart",
         Join(session.hook_notices), now);
+  SetAttached(status, session, pods, now);
   if (const std::string replaced = DescribeReplaced(pods); !replaced.empty())
     Set(status, order, api::kConditionPreloadKept, false, "ImagePreloadReplaced", replaced, now);
   return status;

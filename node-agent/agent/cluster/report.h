@@ -4,6 +4,7 @@
 #define WEFT_NODE_AGENT_AGENT_CLUSTER_REPORT_H_
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,9 @@ struct SelectedPods {
     std::string reason, message;  // of api::SkippedPods
   };
   std::map<std::string, Reason> without_library;
+  // Pods of a session with attach none of whose containers may be recorded.
+  std::set<std::string> untouched;
+  std::string attach_refusal;  // why programs that run without the library are not recorded; "": no
   // LD_PRELOAD of an image that weft's replaces -> "POD/CONTAINER" of those that have the image.
   std::map<std::string, std::vector<std::string>> replaced_preloads;
 };

@@ -97,6 +97,32 @@ TEST_F(Report, SaysWhetherTheRelayCanBeConnectedTo) {
   EXPECT_EQ(relay(status)->status, api::ConditionStatus::kTrue);
 }
 
+TEST_F(Report, SaysWhatOfAttachIsNotDone) {
+  const auto attached = [](const api::SessionStatus& status) {
+    return api::FindCondition(status.conditions, api::kConditionProcessesAttached);
+  };
+  pods_ = {.reachable = {{"a", true}, {"b", true}}, .names = {{"b", "b-0"}}, .untouched = {"b"}};
+  pods_.without_library["b"] = {"NotAttached", "why"};
+  AddChannel("a", "main");
+  TurnOn();
+  session_.attach_pending = true;
+  EXPECT_EQ(MakeStatus(session_, pods_, kernel_, kNow).phase, api::Phase::kPending);
+  session_.attach_pending = false;
+  api::SessionStatus status = MakeStatus(session_, pods_, kernel_, kNow);
+  EXPECT_EQ(status.phase, api::Phase::kRecording);
+  EXPECT_EQ(status.pods.traced, 1);
+  EXPECT_EQ(status.pods.skipped.at(0).names, std::vector<std::string>{"b-0"});
+  EXPECT_EQ(attached(status), nullptr);
+  session_.attach_notices = {"b-0/main: it is privileged"};
+  status = MakeStatus(session_, pods_, kernel_, kNow);
+  ASSERT_NE(attached(status), nullptr);
+  EXPECT_EQ(attached(status)->reason, "AttachedInPart");
+  EXPECT_EQ(attached(status)->message, "b-0/main: it is privileged");
+  pods_.attach_refusal = "agent.attach.enabled";
+  status = MakeStatus(session_, pods_, kernel_, kNow);
+  EXPECT_EQ(attached(status)->reason, "NotAllowed");
+}
+
 TEST_F(Report, StaysReadyWhilePodsComeAndGo) {
   pods_ = {.reachable = {{"a", true}}, .names = {}};
   AddChannel("a", "main");

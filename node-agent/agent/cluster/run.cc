@@ -55,10 +55,11 @@ Status RunOnNode(const NodeOptions& options, ipc::Loop& loop) {
   host.root = RootOfNode();
   KernelOptions kernel = options.kernel;
   kernel.driver.build_folder = options.state_dir + "/kmod";
-  Node node(agent, client, options.node, options.kubelet_dir, std::move(kernel), std::move(host));
   // Outside of a pod, as in tests, none is known.
   const std::string own_namespace =
       options.own_namespace.empty() ? kube::OwnNamespace().value_or("") : options.own_namespace;
+  Node node(agent, client, options.node, options.kubelet_dir, std::move(kernel), std::move(host),
+            {.is_on = options.attaches, .own_namespace = own_namespace});
   node.FollowOnlyWeftOf(own_namespace);
   const http::Health health{.alive = [&] { return node.Stuck(); },
                             .ready = [&] { return node.NotReady(); },

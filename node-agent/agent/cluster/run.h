@@ -23,6 +23,7 @@ struct NodeOptions {
   std::string run_dir = "/run/weft";  // kept over restarts of weft; best a tmpfs
   uint16_t health_port = 8080;
   KernelOptions kernel;
+  bool attaches = false;  // may load libweft.so into programs that run without it
   RelayTicketOptions relay;
   std::string not_ready;  // of StandBy: the answer to /readyz; "": it is ready
 };

@@ -211,9 +211,13 @@ Status LocalMode::ScopeToProgram(Session& session, const ipc::CreateSession& com
 // The library finds no control file of this name, and makes an area of its own: a later recording
 // can adopt that, too.
 Status LocalMode::LoadInto(int32_t pid) {
-  return attach::LoadLibrary(pid, {.library = attach::OwnLibrary(),
-                                   .folder = agent_.parts().sessions.dir(),
-                                   .container = "attached"});
+  Status loaded = attach::LoadLibrary(pid, {.library = attach::OwnLibrary(),
+                                            .folder = agent_.parts().sessions.dir(),
+                                            .container = "attached",
+                                            .is_meant = {}});
+  if (loaded) return loaded;
+  return std::unexpected(std::move(loaded).error().Context(
+      "process " + std::to_string(pid) + ": libweft.so cannot be loaded into it"));
 }
 
 void LocalMode::UpdateHooks() {

@@ -146,6 +146,11 @@ class Session {
   std::vector<std::string> hook_notices;   // in a cluster: what of functions() is not recorded
   bool hooks_pending = false;              // processes do not have the hooks of the order yet
   std::vector<std::string> absences;       // in a cluster: when no agent was here (absence.h)
+  // In a cluster, with user.attach: why processes do not get the library, for messages; containers
+  // that were made without it and have a process with it; processes are still tried first.
+  std::vector<std::string> attach_notices;
+  std::set<std::string> attached;
+  bool attach_pending = false;
   std::string
       kernel_refusal;  // why nothing of it can be recorded, with a module that is ready; "": it can
   std::string output;  // the folder; "": there is a relay

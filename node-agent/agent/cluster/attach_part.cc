@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// See attach_part.h.
+#include "node-agent/agent/cluster/attach_part.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "lib/api/limits.h"
+#include "lib/api/selector.h"
+#include "node-agent/attach/load_library.h"
+
+namespace weft::agent {
+namespace {
+
+// The library looks for its control file there, finds none, and makes an area of its own.
+constexpr const char* kNoFolder = "/.weft-attached";
+
+Status LoadInto(int32_t pid, const CgroupPlace& place) {
+  return attach::LoadLibrary(
+      pid, {.library = attach::OwnLibrary(),
+            .folder = kNoFolder,
+            .container = "attached",
+            .is_meant = [&place](int32_t found) { return PlaceOf(found) == place; }});
+}
+
+// One line for each reason: how many processes, and of which containers.
+struct Refusal {
+  size_t processes = 0;
+  std::set<std::string> containers;
+};
+
+std::string Describe(const std::string& why, const Refusal& refusal) {
+  std::string text;
+  size_t named = 0;
+  for (const std::string& container : refusal.containers) {
+    if (named == api::limits::kSkippedPodNames) {
+      text += " and " + std::to_string(refusal.containers.size() - named) + " more";
+      break;
+    }
+    text.append(named++ == 0 ? "" : ", ").append(container);
+  }
+  if (refusal.processes != 0)
+    text.append(": ")
+        .append(std::to_string(refusal.processes))
+        .append(refusal.processes == 1 ? " process" : " processes");
+  return text.append(": ").append(why);
+}
+
+}  // namespace
+
+void AttachPart::Settle() {
+  std::map<std::string, std::map<std::string, std::string>> wanted;  // by namespace
+  for (const auto& [uid, session] : agent_.parts().sessions.all()) {
+    if (!pods_.Attaches(*session)) continue;
+    for (const SessionChannel& channel : session->channels) {
+      if (channel.of_kernel() || channel.phase > ChannelPhase::kOn) continue;
+      const auto pod = pods_.all().find(channel.definition.pod_uid);
+      if (pod == pods_.all().end() ||
+          !pod->second.facts.bare.contains(channel.definition.container))
+        continue;
+      for (const auto& [id, name] : pod->second.facts.ids)
+        if (name == channel.definition.container)
+          wanted[session->order->metadata.name_space].emplace(id, pod->first);
+    }
+  }
+  for (const auto& [name_space, containers] : wanted) {
+    std::unique_ptr<Service>& service = services_[name_space];
+    if (service == nullptr) service = std::make_unique<Service>(LoadInto);
+  }
+  for (auto& [name_space, service] : services_) {
+    service->attach.SetContainers(wanted[name_space]);
+    service->told = service->attach.news();
+  }
+  for (const auto& [uid, session] : agent_.parts().sessions.all()) Tell(*session);
+  std::erase_if(services_, [&](const auto& entry) {
+    return wanted[entry.first].empty() && entry.second->attach.is_settled();
+  });
+}
+
+void AttachPart::Tell(Session& session) const {
+  session.attach_notices.clear();
+  session.attached.clear();
+  session.attach_pending = false;
+  if (!pods_.Attaches(session)) return;
+  const auto service = services_.find(session.order->metadata.name_space);
+  const auto outcomes = service == services_.end() ? std::map<std::string, AttachService::Outcome>()
+                                                   : service->second->attach.Outcomes();
+  session.attach_pending = service != services_.end() && !service->second->attach.is_settled();
+  const api::PodSelection& selection = session.order->spec.record.pods;
+  std::map<std::string, Refusal> refusals;  // why -> of whom
+  for (const auto& [uid, pod] : pods_.all()) {
+    if (!pods_.SelectsForUser(session, pod)) continue;
+    for (const auto& [name, why] : pod.facts.bare)
+      if (!why.empty() && api::MatchesContainer(selection, name))
+        refusals[why].containers.insert(pod.facts.name + "/" + name);
+    for (const auto& [id, name] : pod.facts.ids) {
+      const auto outcome = outcomes.find(id);
+      if (outcome == outcomes.end() || !api::MatchesContainer(selection, name)) continue;
+      if (outcome->second.with_library != 0) session.attached.insert(ContainerKey(uid, name));
+      for (const auto& [why, processes] : outcome->second.refused) {
+        refusals[why].processes += processes;
+        refusals[why].containers.insert(pod.facts.name + "/" + name);
+      }
+    }
+  }
+  for (const auto& [why, refusal] : refusals)
+    session.attach_notices.push_back(Describe(why, refusal));
+}
+
+bool AttachPart::Poll() {
+  bool any = false;
+  for (const auto& [name_space, service] : services_) {
+    for (const int32_t pid : service->attach.TakeLoaded()) {
+      agent_.parts().finder.AddMember(pid);
+      any = true;
+    }
+  }
+  // What is not adopted, such as an area that is one too many, records nothing.
+  if (any) (void)agent_.parts().areas.LookForAreas();
+  return any || std::ranges::any_of(services_, [](const auto& entry) {
+           return entry.second->told != entry.second->attach.news();
+         });
+}
+
+}  // namespace weft::agent

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// See attach_service.h.
+#include "node-agent/agent/cluster/attach_service.h"
+
+#include <dirent.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+#include "lib/base/background.h"
+#include "node-agent/agent/base/limits.h"
+#include "node-agent/agent/discovery/memory_maps.h"
+
+namespace weft::agent {
+namespace {
+
+std::vector<int32_t> AllProcesses() {
+  std::vector<int32_t> pids;
+  DIR* dir = opendir("/proc");
+  if (dir == nullptr) return pids;
+  while (const dirent* entry = readdir(dir)) {
+    int32_t pid = 0;
+    const char* end = entry->d_name + std::strlen(entry->d_name);
+    if (std::from_chars(entry->d_name, end, pid).ptr == end && pid > 0) pids.push_back(pid);
+  }
+  closedir(dir);
+  return pids;
+}
+
+bool HasLibrary(const std::vector<Mapping>& mappings) {
+  return std::ranges::any_of(mappings, [](const Mapping& mapping) {
+    return mapping.name.find("libweft.so") != std::string::npos;
+  });
+}
+
+}  // namespace
+
+AttachService::~AttachService() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  wake_.notify_one();
+  thread_.join();
+}
+
+void AttachService::SetContainers(std::map<std::string, std::string> containers) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (wanted_ == containers) return;
+    wanted_ = std::move(containers);
+    ++wanted_number_;
+    settled_ = false;
+  }
+  if (!thread_.joinable()) thread_ = ThreadWithoutSignals([this] { Work(); });
+  wake_.notify_one();
+}
+
+std::vector<int32_t> AttachService::TakeLoaded() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(loaded_, {});
+}
+
+std::map<std::string, AttachService::Outcome> AttachService::Outcomes() const {
+  const std::lock_guard lock(mutex_);
+  return outcomes_;
+}
+
+// --- the thread --------------------------------------------------------------------------------
+
+void AttachService::Work() {
+  uint64_t number = 0;
+  int looks = 0;  // since the containers changed
+  std::map<std::string, std::string> containers;
+  for (;;) {
+    bool all = false;
+    {
+      std::unique_lock lock(mutex_);
+      const auto has_orders = [&] { return ends_ || number != wanted_number_; };
+      if (wanted_.empty())
+        wake_.wait(lock, has_orders);
+      else
+        wake_.wait_for(lock, kAttachInterval, has_orders);
+      if (ends_) return;
+      all = number != wanted_number_;
+      if (all) looks = 0;
+      number = wanted_number_;
+      containers = wanted_;
+    }
+    Look(containers, all);
+    Publish();
+    const bool is_open = std::ranges::any_of(seen_, [](const auto& entry) {
+      const Seen& seen = entry.second;
+      return seen.place && !seen.has_library && seen.tries < kTriesUntilRefused;
+    });
+    if (is_open && ++looks < kLooksUntilAttached) continue;
+    const std::lock_guard lock(mutex_);
+    if (number == wanted_number_ && !settled_.exchange(true)) ++news_;
+  }
+}
+
+std::optional<CgroupPlace> AttachService::ServedPlace(
+    int32_t pid, const std::map<std::string, std::string>& containers) const {
+  auto place = place_of_(pid);
+  if (!place) return std::nullopt;
+  const auto found = containers.find(place->container_id);
+  return found != containers.end() && found->second == place->pod_uid ? place : std::nullopt;
+}
+
+// `all`: also processes that were not in a container of before.
+void AttachService::Look(const std::map<std::string, std::string>& containers, bool all) {
+  const std::vector<int32_t> alive = AllProcesses();
+  std::erase_if(seen_, [&](const auto& entry) {
+    return std::ranges::find(alive, entry.first) == alive.end();
+  });
+  with_library_ = 0;
+  for (const auto& [pid, seen] : seen_) with_library_ += seen.has_library ? 1 : 0;
+  for (const int32_t pid : alive) {
+    Seen& seen = seen_[pid];
+    // It enters its cgroup after its start.
+    if (all || seen.place || seen.looks < kLooksAtNewProcess) {
+      ++seen.looks;
+      auto place = ServedPlace(pid, containers);
+      if (place != seen.place) seen = {.looks = seen.looks, .place = std::move(place)};
+    }
+    if (seen.place) LookAt(pid, *seen.place, seen);
+    const std::lock_guard lock(mutex_);
+    if (ends_) return;
+  }
+}
+
+void AttachService::LookAt(int32_t pid, const CgroupPlace& place, Seen& seen) {
+  const auto mappings = ReadMappings(pid, kMaxMapsBytes);
+  if (!mappings || mappings->empty()) {  // it has ended
+    seen.has_library = false;
+    seen.tries = kTriesUntilRefused;
+    seen.why.clear();
+    return;
+  }
+  const uint64_t program = mappings->front().start ^ mappings->front().inode;
+  if (std::exchange(seen.program, program) != program) {
+    seen.has_library = false;
+    seen.tries = 0;
+    seen.why.clear();
+    seen.next_try = {};
+  }
+  const bool had_library = std::exchange(seen.has_library, HasLibrary(*mappings));
+  if (!seen.has_library && Clock::now() >= seen.next_try) Try(pid, place, seen);
+  if (!seen.has_library || had_library) return;
+  seen.why.clear();
+  newly_loaded_.push_back(pid);
+  ++with_library_;
+}
+
+void AttachService::Try(int32_t pid, const CgroupPlace& place, Seen& seen) {
+  const Status loaded =
+      with_library_ < kMaxAttached
+          ? load_(pid, place)
+          : Status(Fail(ErrorCode::kLimit, "weft is in " + std::to_string(kMaxAttached) +
+                                               " processes of the namespace on this node: make the "
+                                               "other pods anew with the label weft.dev/inject"));
+  seen.has_library = loaded.has_value();
+  if (loaded) return;
+  const auto pause = std::min<Clock::duration>(kAttachInterval * (1 << std::min(seen.tries, 10)),
+                                               kLongestAttachPause);
+  ++seen.tries;
+  seen.next_try = Clock::now() + pause;
+  // It ended, or executes another program, which is looked at then.
+  seen.why = loaded.error().code == ErrorCode::kNotFound ? "" : loaded.error().message;
+}
+
+// One refusal may pass: a process that is about to execute a program (vfork).
+void AttachService::Publish() {
+  std::map<std::string, Outcome> outcomes;
+  for (const auto& [pid, seen] : seen_) {
+    if (!seen.place) continue;
+    Outcome& outcome = outcomes[seen.place->container_id];
+    if (seen.has_library) ++outcome.with_library;
+    if (!seen.why.empty() && seen.tries >= kTriesUntilRefused) ++outcome.refused[seen.why];
+  }
+  const std::lock_guard lock(mutex_);
+  loaded_.insert(loaded_.end(), newly_loaded_.begin(), newly_loaded_.end());
+  if (!newly_loaded_.empty() || outcomes != outcomes_) ++news_;
+  newly_loaded_.clear();
+  outcomes_ = std::move(outcomes);
+}
+
+}  // namespace weft::agent

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gives libweft.so to the processes of some containers that run without it: a thread of its own,
+// since it waits for tenants' processes and reads their files. Each namespace has a service, so
+// that one tenant's processes hold up no other tenant's.
+//
+// The thread looks at /proc every kAttachInterval. A process that executes another program loses
+// the library, and gets it again at a later look. A process that refuses is tried again later, with
+// growing pauses: its debugger may have ended.
+//
+// A process is in a container if its cgroup says so, when it is found, and again while the thread
+// that is used is stopped (LoadOptions::is_meant): its id may be another process's by then.
+//
+// The agent's thread calls; the methods do not wait for the work.
+#ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_ATTACH_SERVICE_H_
+#define WEFT_NODE_AGENT_AGENT_CLUSTER_ATTACH_SERVICE_H_
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "lib/base/result.h"
+#include "node-agent/agent/cluster/cgroup.h"
+
+namespace weft::agent {
+
+class AttachService {
+ public:
+  // Returns the place of a process; none: it is in no pod.
+  using PlaceOf = std::function<std::optional<CgroupPlace>(int32_t pid)>;
+  // Loads the library into a process that is meant to be at a place.
+  using Load = std::function<Status(int32_t pid, const CgroupPlace& place)>;
+  // What became of a container's processes.
+  struct Outcome {
+    size_t with_library = 0;
+    std::map<std::string, size_t> refused;  // why -> how many
+    bool operator==(const Outcome&) const = default;
+  };
+
+  AttachService(PlaceOf place_of, Load load)
+      : place_of_(std::move(place_of)), load_(std::move(load)) {}
+  AttachService(const AttachService&) = delete;
+  AttachService& operator=(const AttachService&) = delete;
+  // Ends the thread; processes stay as they are.
+  ~AttachService();
+
+  // From now on the processes at these places get the library: container id -> pod's uid.
+  void SetContainers(std::map<std::string, std::string> containers);
+  // Has each process that was there at the last SetContainers got the library, or refused?
+  [[nodiscard]] bool is_settled() const { return settled_.load(); }
+  // A number that grows whenever there is something new to tell.
+  [[nodiscard]] uint64_t news() const { return news_.load(); }
+  // Returns processes that have the library since the last call.
+  std::vector<int32_t> TakeLoaded();
+  // By container id.
+  [[nodiscard]] std::map<std::string, Outcome> Outcomes() const;
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Seen {
+    int looks = 0;
+    std::optional<CgroupPlace> place;  // in a container that is served
+    uint64_t program = 0;              // a number that another program changes
+    bool has_library = false;
+    int tries = 0;
+    std::string why;
+    Clock::time_point next_try;
+  };
+
+  void Work();
+  void Look(const std::map<std::string, std::string>& containers, bool all);
+  // None: it is in no container that is served.
+  [[nodiscard]] std::optional<CgroupPlace> ServedPlace(
+      int32_t pid, const std::map<std::string, std::string>& containers) const;
+  void LookAt(int32_t pid, const CgroupPlace& place, Seen& seen);
+  void Try(int32_t pid, const CgroupPlace& place, Seen& seen);
+  void Publish();
+
+  const PlaceOf place_of_;
+  const Load load_;
+  std::thread thread_;
+  std::atomic<bool> settled_{true};
+  std::atomic<uint64_t> news_{0};
+
+  mutable std::mutex mutex_;  // of the next members
+  std::condition_variable wake_;
+  bool ends_ = false;
+  std::map<std::string, std::string> wanted_;
+  uint64_t wanted_number_ = 0;
+  std::vector<int32_t> loaded_;
+  std::map<std::string, Outcome> outcomes_;
+
+  // The thread's own.
+  std::map<int32_t, Seen> seen_;
+  std::vector<int32_t> newly_loaded_;
+  size_t with_library_ = 0;
+};
+
+}  // namespace weft::agent
+
+#endif  // WEFT_NODE_AGENT_AGENT_CLUSTER_ATTACH_SERVICE_H_

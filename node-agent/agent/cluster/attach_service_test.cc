@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which processes get the library, and what is told of those that refuse it. Processes are real,
+// their places are the test's, and "loading" lets a process map a file of that name.
+#include "node-agent/agent/cluster/attach_service.h"
+
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <set>
+
+namespace weft::agent {
+namespace {
+
+constexpr auto kPatience = std::chrono::seconds(60);  // only a failure waits for it
+const std::string kContainer(64, 'a');
+
+// A child that maps libweft.so when it is told to.
+class Process {
+ public:
+  Process() {
+    EXPECT_EQ(pipe(orders_), 0);
+    EXPECT_EQ(pipe(answers_), 0);
+    pid_ = fork();
+    if (pid_ != 0) return;
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    char byte = 0;
+    while (read(orders_[0], &byte, 1) == 1) {
+      const int library = memfd_create("libweft.so", 0);
+      if (ftruncate(library, 4096) != 0 ||
+          mmap(nullptr, 4096, PROT_READ, MAP_SHARED, library, 0) == MAP_FAILED ||
+          write(answers_[1], &byte, 1) != 1)
+        break;
+    }
+    _exit(0);
+  }
+  ~Process() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+    for (const int fd : {orders_[0], orders_[1], answers_[0], answers_[1]}) close(fd);
+  }
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  [[nodiscard]] int32_t pid() const { return pid_; }
+  Status Load() const {
+    char byte = 0;
+    const bool done = write(orders_[1], &byte, 1) == 1 && read(answers_[0], &byte, 1) == 1;
+    return done ? Status() : Fail(ErrorCode::kNotFound, "it ended");
+  }
+
+ private:
+  int32_t pid_ = 0;
+  int orders_[2] = {};
+  int answers_[2] = {};
+};
+
+class Attach : public testing::Test {
+ protected:
+  static bool WaitFor(const std::function<bool()>& what) {
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (!what()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      usleep(1000);
+    }
+    return true;
+  }
+  AttachService::PlaceOf Places() {
+    return [this](int32_t pid) -> std::optional<CgroupPlace> {
+      const auto found = places_.find(pid);
+      return found == places_.end() ? std::nullopt : std::optional(found->second);
+    };
+  }
+
+  std::map<int32_t, CgroupPlace> places_;  // before SetContainers
+};
+
+TEST_F(Attach, ProcessesOfTheContainersGetTheLibraryAndNoOthers) {
+  const Process one, of_another_pod, of_the_node;
+  places_ = {{one.pid(), {"pod", kContainer}}, {of_another_pod.pid(), {"other", kContainer}}};
+  std::mutex mutex;
+  std::set<int32_t> asked;
+  AttachService service(Places(), [&](int32_t pid, const CgroupPlace& place) {
+    const std::lock_guard lock(mutex);
+    asked.insert(pid);
+    EXPECT_EQ(place.pod_uid, "pod");
+    return one.Load();
+  });
+  service.SetContainers({{kContainer, "pod"}});
+  ASSERT_TRUE(WaitFor([&] { return service.is_settled(); }));
+  EXPECT_EQ(service.TakeLoaded(), std::vector<int32_t>{one.pid()});
+  EXPECT_TRUE(service.TakeLoaded().empty());
+  EXPECT_EQ(service.Outcomes().at(kContainer), (AttachService::Outcome{1, {}}));
+  service.SetContainers({});
+  ASSERT_TRUE(WaitFor([&] { return service.is_settled() && service.Outcomes().empty(); }));
+  const std::lock_guard lock(mutex);
+  EXPECT_EQ(asked, std::set<int32_t>{one.pid()});
+}
+
+TEST_F(Attach, ARefusalIsToldWithItsReasonUntilItPasses) {
+  const Process one, two;
+  places_ = {{one.pid(), {"pod", kContainer}}, {two.pid(), {"pod", kContainer}}};
+  std::atomic<bool> refuses{true};
+  AttachService service(Places(), [&](int32_t pid, const CgroupPlace&) -> Status {
+    if (refuses) return Fail(ErrorCode::kUnsupported, "it is a Go program");
+    return (pid == one.pid() ? one : two).Load();
+  });
+  service.SetContainers({{kContainer, "pod"}});
+  ASSERT_TRUE(WaitFor([&] { return service.is_settled(); }));
+  EXPECT_EQ(service.Outcomes().at(kContainer),
+            (AttachService::Outcome{0, {{"it is a Go program", 2}}}));
+  refuses = false;
+  EXPECT_TRUE(
+      WaitFor([&] { return service.Outcomes().at(kContainer) == AttachService::Outcome{2, {}}; }));
+}
+
+}  // namespace
+}  // namespace weft::agent
