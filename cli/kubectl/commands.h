@@ -45,6 +45,7 @@ struct RunCommand {
   std::string labels;
   api::ShortForm form;
   LiveFormat format;
+  bool attach = false;  // to programs that run without the library
   bool keep = false;
 };
 

@@ -73,6 +73,9 @@ void AddRun(CLI::App& app, RunCommand& run) {
   command->add_option("--duration", form.duration, "stop recording after this time: 90s, 5m");
   command->add_option("--name", form.name, "name of the Trace; default: run- and some characters");
   AddFormat(*command, run.format);
+  command->add_flag("--attach", run.attach,
+                    "record also programs of pods without weft's library, if the installation "
+                    "allows it");
   command->add_flag("--keep", run.keep, "do not delete the Trace at the end");
 }
 

@@ -34,6 +34,7 @@ Result<kube::Json> MakeObject(const RunCommand& command) {
     return Fail(ErrorCode::kInvalid, all);
   }
   WEFT_ASSIGN(trace->spec.pods.selector, ParseLabelSelector(command.labels));
+  trace->spec.user.attach = command.attach;
   kube::Json object = kube::Json::parse(api::ToJson(*trace));
   if (command.form.name.empty()) object["metadata"] = {{"generateName", "run-"}};
   return object;

@@ -529,12 +529,12 @@ COMP_WORDS=(kubectl-weft '') COMP_CWORD=1; _kubectl_weft; printf '%s' "${#COMPRE
     def test_run_ends_and_deletes_its_trace(self):
         self.hide_streams()
         process = self.begin("run", "-l", "app=shop", "-e", "emitter:*", "--function", "libssl.so*:SSL_*",
-                             "--function-set", "malloc", "--json")
+                             "--function-set", "malloc", "--attach", "--json")
         deadline = time.monotonic() + PATIENCE
         while not self.api.views and time.monotonic() < deadline:
             time.sleep(0.05)
         user = self.api.traces["sales"]["spec"]["user"]
-        self.assertEqual(user["events"], [{"name": "emitter:*"}])
+        self.assertEqual((user["events"], user["attach"]), ([{"name": "emitter:*"}], True))
         self.assertEqual(user["functions"], [{"name": "SSL_*", "object": "libssl.so*"}, {"set": "malloc"}])
         self.grow()
         process.send_signal(signal.SIGINT)
