@@ -104,7 +104,7 @@ FLOORS = {
         ("app_probes", "hook_calls", "hook_depth", "hook_fast", "hook_values", "hooks", "hooks_asm", "hooks_go",
          "registry", "statedump", "statedump_events"),
         ("lifecycle",),
-        ("interpose", "interpose_asm", "library", "program", "seccomp_install"),
+        ("interpose", "interpose_asm", "library", "program", "replaced", "seccomp_install"),
     ),
 }
 

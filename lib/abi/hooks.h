@@ -25,6 +25,13 @@
  *     to take a hook off, it writes the original bytes again. One write, within one page.
  * L2  A function that is called gives its hook to weft_hook_enter.
  *
+ * A library that an agent loaded into a running program stands in front of no function, and
+ * unwinders do not know it. There, before anything is recorded:
+ *
+ * A4  The agent makes functions of the program's C library jump to the library's (A1 to A3; such a
+ *     hook has WEFT_HOOK_REPLACES). Before, it writes where the displaced original is into the word
+ *     that the library names. These jumps stay as long as the library is there (docs/adr/0065).
+ *
  * An agent that dies between two steps leaves a process that runs correctly. The next agent finds
  * the hooks in the tables, and compares the function's bytes with `jump`. Nothing in an area is
  * ever moved, changed (but for the events' members that belong to libweft.so) or freed.
@@ -38,7 +45,7 @@
 #include "tracepoint.h"
 
 #define WEFT_HOOKS_MAGIC 0x4b4f4857u /* "WHOK" */
-#define WEFT_HOOKS_VERSION 6u
+#define WEFT_HOOKS_VERSION 7u
 #define WEFT_HOOKS_SYMBOL "weft_hooks"
 #define WEFT_HOOKS_SOCKET "hooks.sock" /* in the folder where the library looks for weft */
 /* An environment variable of a library that was loaded into a running program. It makes large
@@ -125,6 +132,8 @@ enum weft_hook_flag {
   WEFT_HOOK_READS_MEMORY = 1 << 1,
   /* Events have `faults`: bit N is set if the value number N could not be read. */
   WEFT_HOOK_HAS_FAULTS = 1 << 2,
+  /* Nothing is recorded: the function jumps to one of the library. */
+  WEFT_HOOK_REPLACES = 1 << 3,
 };
 
 /*
@@ -172,13 +181,40 @@ struct weft_hook_area {
   uint64_t data_bytes;
 };
 
+/* Functions of a C library that are replaced. __errno_location is only told to the library. */
+enum weft_replaced {
+  WEFT_REPLACED_DL_FIND_OBJECT = 0,
+  WEFT_REPLACED_DL_ITERATE_PHDR = 1,
+  WEFT_REPLACED_CLONE = 2,
+  WEFT_REPLACED_PRCTL = 3,
+  WEFT_REPLACED_SETNS = 4,
+  WEFT_REPLACED_SYSCALL = 5,
+  WEFT_REPLACED_UNSHARE = 6,
+  WEFT_REPLACED_VFORK = 7,
+  WEFT_REPLACED_ERRNO_LOCATION = 8,
+  WEFT_REPLACED_COUNT = 9,
+};
+
+struct weft_replacement {
+  uint64_t function; /* of the library; 0: the program's stays as it is */
+  uint64_t original; /* address of a word for the original's address; 0: none is needed */
+};
+
+/* What replacements have done. */
+enum weft_replaced_state {
+  WEFT_REPLACED_TRIED = 1 << 0,
+  WEFT_REPLACED_UNWINDERS_KNOW = 1 << 1, /* unwinders find the library's code */
+};
+
 struct weft_hooks {
   uint32_t magic; /* stored last: 0 before */
   uint32_t version;
   uint64_t enter; /* where a thunk goes, with the hook's address on the stack */
   struct weft_hook_area areas[WEFT_HOOK_AREAS];
   uint64_t enter_go; /* likewise for functions of Go, with the address in r12; 0: for none */
+  uint64_t replaced; /* enum weft_replaced_state, the agent's */
+  struct weft_replacement replacements[WEFT_REPLACED_COUNT];
 };
-WEFT_ABI_ASSERT(sizeof(struct weft_hooks) == 88, "hooks layout");
+WEFT_ABI_ASSERT(sizeof(struct weft_hooks) == 240, "hooks layout");
 
 #endif /* WEFT_LIB_ABI_HOOKS_H_ */

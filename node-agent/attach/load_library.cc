@@ -24,6 +24,7 @@
 #include "node-agent/attach/provider_object.h"
 #include "node-agent/attach/target_check.h"
 #include "node-agent/hooks/process_memory.h"
+#include "node-agent/hooks/replace_functions.h"
 #include "node-agent/hooks/stopped_process.h"
 
 namespace weft::attach {
@@ -246,10 +247,8 @@ Status LoadStopped(const hooks::ProcessMemory& memory, const Target& target,
   return status ? released : status;
 }
 
-}  // namespace
-
 // All files are read before a thread is stopped.
-Status LoadLibrary(int32_t pid, const LoadOptions& options) {
+Status Load(int32_t pid, const LoadOptions& options) {
   WEFT_ASSIGN(Target target, CheckTarget(pid));
   if (target.has_library) return {};
   target.is_meant = options.is_meant;
@@ -265,6 +264,15 @@ Status LoadLibrary(int32_t pid, const LoadOptions& options) {
   hooks::InThreadOfItsOwn(
       [&] { status = LoadStopped(*memory, target, options, image, gates, providers); });
   return status;
+}
+
+}  // namespace
+
+Status LoadLibrary(int32_t pid, const LoadOptions& options) {
+  WEFT_TRY(Load(pid, options));
+  // Where this fails, exits are refused, and filters that the program makes later are not seen.
+  (void)hooks::ReplaceFunctions(pid);
+  return {};
 }
 
 std::string OwnLibrary() {

@@ -335,6 +335,23 @@ std::string WhyNotObject(const std::string& name) {
   return "";
 }
 
+Result<std::map<std::string, NamedFunction>> FindFunctions(int file,
+                                                           const std::set<std::string>& names,
+                                                           bool is_static) {
+  WEFT_ASSIGN(const ElfImage image, ElfImage::Read(file));
+  const uint64_t lowest = LowestSegment(image);
+  std::map<std::string, NamedFunction> found;
+  const auto take = [&](const Symbol& symbol, unsigned type) {
+    // In position-independent programs, hidden functions are local.
+    const bool is_local = GELF_ST_BIND(symbol.of.st_info) == STB_LOCAL;
+    if (type == STT_FUNC && names.contains(symbol.name) &&
+        !(is_local && found.contains(symbol.name)))
+      found[symbol.name] = {.value = symbol.of.st_value - lowest, .size = symbol.of.st_size};
+  };
+  WEFT_TRY(EachSymbol(image, is_static ? SHT_SYMTAB : SHT_DYNSYM, take));
+  return found;
+}
+
 Result<uint64_t> FindDynamicSymbol(int file, const char* name) {
   WEFT_ASSIGN(const ElfImage image, ElfImage::Read(file));
   uint64_t value = 0;

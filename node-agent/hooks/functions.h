@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -75,6 +76,17 @@ bool IsCLibrary(const std::string& name);
 
 // Returns why functions of an object with this file name are not hooked; "": they are.
 std::string WhyNotObject(const std::string& name);
+
+// A function that a file has under a name for others.
+struct NamedFunction {
+  uint64_t value = 0;  // less the value of the first segment
+  uint64_t size = 0;
+};
+// Returns those of an open file that have one of the names. `is_static`: the file is a program that
+// has no dynamic symbols.
+Result<std::map<std::string, NamedFunction>> FindFunctions(int file,
+                                                           const std::set<std::string>& names,
+                                                           bool is_static);
 
 // Returns the value of a symbol of the file's dynamic symbols, less the value of the first segment.
 Result<uint64_t> FindDynamicSymbol(int file, const char* name);

@@ -2,163 +2,32 @@
 // See hook_process.h.
 #include "node-agent/hooks/hook_process.h"
 
-#include <linux/kcmp.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
-#include <thread>
 
 #include "lib/api/filters.h"
 #include "lib/api/function_args.h"
 #include "lib/api/function_sets.h"
 #include "lib/event/match.h"
+#include "node-agent/hooks/code_change.h"
 #include "node-agent/hooks/displace.h"
 #include "node-agent/hooks/go_functions.h"
 #include "node-agent/hooks/helper_program.h"
 #include "node-agent/hooks/limits.h"
-#include "node-agent/hooks/stopped_process.h"
 
 namespace weft::hooks {
 namespace {
-
-// Bytes of a function that are to change.
-struct Change {
-  uint64_t address = 0;
-  uint8_t before[WEFT_HOOK_JUMP_BYTES];
-  uint8_t after[WEFT_HOOK_JUMP_BYTES];
-  bool puts_jump = false;
-};
-
-Change PutJump(const weft_hook& hook) {
-  Change change{.address = hook.address, .puts_jump = true};
-  std::memcpy(change.before, hook.original, sizeof(change.before));
-  std::memcpy(change.after, hook.jump, sizeof(change.after));
-  return change;
-}
-
-Change TakeOff(const weft_hook& hook) {
-  Change change{.address = hook.address};
-  std::memcpy(change.before, hook.jump, sizeof(change.before));
-  std::memcpy(change.after, hook.original, sizeof(change.after));
-  return change;
-}
-
-bool HasShadowStack(int32_t pid) {
-  std::ifstream in("/proc/" + std::to_string(pid) + "/status");
-  for (std::string line; std::getline(in, line);)
-    if (line.starts_with("x86_Thread_features:")) return line.find("shstk") != std::string::npos;
-  return false;
-}
-
-std::set<int32_t> NumbersIn(const std::string& path) {
-  std::set<int32_t> numbers;
-  std::ifstream in(path);
-  for (int32_t number = 0; in >> number;) numbers.insert(number);
-  return numbers;
-}
 
 int32_t ParentOf(int32_t pid) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/status");
   for (std::string line; std::getline(in, line);)
     if (line.starts_with("PPid:")) return std::atoi(line.c_str() + 5);
   return 0;
-}
-
-// Do two processes have one memory, as a vfork child and its parent do? kcmp(2). False also where
-// the kernel does not tell.
-bool ShareMemory(int32_t a, int32_t b) { return syscall(SYS_kcmp, a, b, KCMP_VM, 0UL, 0UL) == 0; }
-
-// Does a child of a thread of this process run on its memory? It is not stopped with it.
-bool HasChildOnItsMemory(int32_t pid) {
-  for (const int32_t tid : ThreadsOf(pid))
-    for (const int32_t child :
-         NumbersIn("/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/children"))
-      if (ShareMemory(pid, child)) return true;
-  return false;
-}
-
-// Returns the id of the newest thread of the node, as far as this process's namespace has it: no
-// process began while it is the same. 0: not known.
-uint64_t NewestThread() {
-  std::ifstream in("/proc/loadavg");
-  std::string load, threads;
-  uint64_t newest = 0;
-  return in >> load >> load >> load >> threads >> newest ? newest : 0;
-}
-
-// Tells whether a child of a process runs on its memory, with as little work as possible while it
-// is stopped: one look comes before.
-class ChildOnMemory {
- public:
-  explicit ChildOnMemory(int32_t pid)
-      : pid_(pid), newest_(NewestThread()), was_there_(HasChildOnItsMemory(pid)) {}
-  [[nodiscard]] bool IsThere() const {
-    return newest_ != 0 && NewestThread() == newest_ ? was_there_ : HasChildOnItsMemory(pid_);
-  }
-
- private:
-  const int32_t pid_;
-  const uint64_t newest_;
-  const bool was_there_;
-};
-
-// From before the first thread is stopped until all go on.
-class StopTime {
- public:
-  explicit StopTime(HookReport& report) : report_(report) {}
-  ~StopTime() { report_.stopped = std::chrono::steady_clock::now() - begin_; }
-
- private:
-  HookReport& report_;
-  const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
-
-Status Apply(const std::vector<Change>& changes, const std::vector<uint64_t>& entries,
-             const ProcessMemory& memory, bool& again, HookReport& report) {
-  again = false;
-  const ChildOnMemory child(memory.pid());
-  const StopTime time(report);
-  WEFT_ASSIGN(const StoppedProcess stopped, StoppedProcess::Stop(memory.pid()));
-  if (child.IsThere() || stopped.IsInside(entries)) {
-    again = true;
-    return {};
-  }
-  for (const Change& change : changes) {
-    uint8_t now[WEFT_HOOK_JUMP_BYTES];
-    // An object may have been unloaded since.
-    if (!memory.Read(change.address, now, sizeof(now)) ||
-        std::memcmp(now, change.before, sizeof(now)) != 0)
-      continue;
-    WEFT_TRY(memory.Write(change.address, change.after));
-  }
-  return {};
-}
-
-Status ApplyStopped(const std::vector<Change>& changes, const ProcessMemory& memory,
-                    HookReport& report) {
-  if (changes.empty()) return {};
-  std::vector<uint64_t> entries;
-  for (const Change& change : changes)
-    if (change.puts_jump) entries.push_back(change.address);
-  std::ranges::sort(entries);
-  Status status;
-  for (int i = 0; i < kStopTries; ++i) {
-    bool again = false;
-    InThreadOfItsOwn([&] { status = Apply(changes, entries, memory, again, report); });
-    // A thread that waits for a vfork child, say, may stop later.
-    const bool late = !status && status.error().code == ErrorCode::kTimeout && i < 2;
-    if (!again && !late) return status;
-    std::this_thread::sleep_for(kStopPause);
-  }
-  return Fail(ErrorCode::kTimeout,
-              "a thread stays in the first bytes of a function, or a child runs on its memory");
 }
 
 class Planner {
@@ -176,8 +45,9 @@ class Planner {
       why_no_exits_ = "the process has a shadow stack";
     else if (table.is_unknown_to_unwinders())
       why_no_exits_ =
-          "weft was loaded into the running program, where exceptions would not find "
-          "their way past an exit; start the program with weft to record exits";
+          "weft was loaded into the running program, and no function that tells unwinders of "
+          "loaded objects could be replaced, so exceptions would not find their way past an exit; "
+          "start the program with weft to record exits";
   }
 
   void Plan(const LoadedObject& object) {
@@ -220,7 +90,8 @@ class Planner {
   std::vector<Change> Changes() {
     std::vector<Change> off;
     for (const auto& [address, hook] : hooks_before_)
-      if (!wanted_.contains(address) && table_.IsOn(hook).value_or(false))
+      if ((hook.flags & WEFT_HOOK_REPLACES) == 0 && !wanted_.contains(address) &&
+          table_.IsOn(hook).value_or(false))
         off.push_back(TakeOff(hook));
     off.insert(off.end(), changes_.begin(), changes_.end());
     return off;
@@ -326,6 +197,8 @@ class Planner {
   Status Want(const NewHook& hook) {
     const auto old = table_.hooks().find(hook.address);
     if (old != table_.hooks().end()) {
+      if ((old->second.flags & WEFT_HOOK_REPLACES) != 0)
+        return Fail(ErrorCode::kUnsupported, "libweft.so stands in front of it");
       const bool is_on = table_.IsOn(old->second).value_or(false);
       if (old->second.digest == DigestOf(hook)) {
         if (!is_on) changes_.push_back(PutJump(old->second));
@@ -471,7 +344,7 @@ Status HookProcess(int32_t pid, const std::vector<HookRule>& rules, FunctionCach
     report = {};  // it ended, or executed another program, meanwhile
     return {};
   }
-  return ApplyStopped(planner.Changes(), memory, report);
+  return ChangeCode(planner.Changes(), memory, report.stopped);
 }
 
 }  // namespace weft::hooks

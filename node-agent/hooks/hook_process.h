@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the functions of one process that rules name hooked, and all others not: the one place that
-// changes code of a process. What is certain to be right is hooked, all else is refused with its
-// reason.
+// Makes the functions of one process that rules name hooked, and all others not. What is certain to
+// be right is hooked, all else is refused with its reason.
 //
 // It may be called again at any time, also after an agent died inside it: what is done already is
 // left as it is, and the process is stopped only if bytes of its functions are to change.

@@ -23,6 +23,10 @@ namespace {
 constexpr uint8_t kThunkHead[] = {0xff, 0x35, 10,   0,   0, 0,  // push 10(%rip)
                                   0xff, 0x25, 12,   0,   0, 0,  // jmp *12(%rip)
                                   0xcc, 0xcc, 0xcc, 0xcc};
+// That of a function that is replaced: jump to the second word behind it; the first is not used.
+constexpr uint8_t kDetourHead[] = {0xff, 0x25, 18,   0,    0,    0,  // jmp *18(%rip)
+                                   0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc, 0xcc};
+static_assert(sizeof(kDetourHead) == sizeof(kThunkHead));
 constexpr size_t kResumeOffset = sizeof(kThunkHead) + 2 * sizeof(uint64_t);
 constexpr const char* kLibrary = "libweft.so";
 constexpr const char* kLoadedLibrary = "memfd:libweft.so";  // by an agent (node-agent/attach)
@@ -53,6 +57,16 @@ uint64_t& EventOf(weft_hook& hook, Moment moment) {
   return moment == Moment::kEntry ? hook.entry : moment == Moment::kExit ? hook.exit : hook.call;
 }
 
+Result<std::vector<uint8_t>> MakeCode(Bytes head, uint64_t first, uint64_t second, uint64_t thunk,
+                                      uint64_t address, Bytes code) {
+  std::vector<uint8_t> bytes(head.begin(), head.end());
+  Append(bytes, first);
+  Append(bytes, second);
+  WEFT_ASSIGN(const std::vector<uint8_t> moved, Displace(address, code, thunk + kResumeOffset));
+  bytes.insert(bytes.end(), moved.begin(), moved.end());
+  return bytes;
+}
+
 Status Corrupt() { return Fail(ErrorCode::kCorrupt, "its table of hooks is damaged"); }
 
 }  // namespace
@@ -77,26 +91,29 @@ uint64_t DigestOf(const NewHook& hook) {
 
 Result<std::vector<uint8_t>> MakeThunk(uint64_t thunk, uint64_t hook, uint64_t enter,
                                        uint64_t address, Bytes code) {
-  std::vector<uint8_t> bytes(std::begin(kThunkHead), std::end(kThunkHead));
-  Append(bytes, hook);
-  Append(bytes, enter);
-  WEFT_ASSIGN(const std::vector<uint8_t> moved, Displace(address, code, thunk + kResumeOffset));
-  bytes.insert(bytes.end(), moved.begin(), moved.end());
-  return bytes;
+  return MakeCode(kThunkHead, hook, enter, thunk, address, code);
+}
+
+Result<std::vector<uint8_t>> MakeDetour(uint64_t thunk, uint64_t function, uint64_t address,
+                                        Bytes code) {
+  return MakeCode(kDetourHead, 0, function, thunk, address, code);
+}
+
+bool HookTable::IsLibrary(const LoadedObject& object) {
+  return object.name == kLibrary || object.name == kLoadedLibrary;
 }
 
 Result<HookTable> HookTable::Open(const ProcessMemory& memory,
                                   const std::vector<LoadedObject>& objects) {
-  const auto library = std::ranges::find_if(objects, [](const LoadedObject& object) {
-    return object.name == kLibrary || object.name == kLoadedLibrary;
-  });
+  const auto library = std::ranges::find_if(objects, IsLibrary);
   if (library == objects.end()) return Fail(ErrorCode::kNotFound, "it has not loaded libweft.so");
   WEFT_ASSIGN(const UniqueFd file, memory.OpenObject(*library));
   const auto distance = FindDynamicSymbol(file.get(), WEFT_HOOKS_SYMBOL);
   if (!distance)
     return Fail(ErrorCode::kNotFound, "its libweft.so is older than this weft: restart it");
   weft_hooks hooks{};
-  if (!memory.Read(library->begin + *distance, &hooks, sizeof(hooks)))
+  const uint64_t hooks_at = library->begin + *distance;
+  if (!memory.Read(hooks_at, &hooks, sizeof(hooks)))
     return Fail(ErrorCode::kNotFound, "its libweft.so cannot be read");
   if (hooks.magic != WEFT_HOOKS_MAGIC)
     return Fail(
@@ -106,8 +123,8 @@ Result<HookTable> HookTable::Open(const ProcessMemory& memory,
         "before there was an agent (start it without)");
   if (hooks.version != WEFT_HOOKS_VERSION)
     return Fail(ErrorCode::kNotFound, "its libweft.so is of another version: restart it");
-  HookTable table(memory, hooks);
-  table.is_unknown_to_unwinders_ = library->name == kLoadedLibrary;
+  HookTable table(memory, hooks, hooks_at);
+  table.is_attached_ = library->name == kLoadedLibrary;
   for (const weft_hook_area& area : hooks.areas)
     if (IsSound(area)) WEFT_TRY(table.Load(area));
   if (table.areas_.empty()) return Fail(ErrorCode::kNotFound, "it has no memory for hooks");
@@ -148,9 +165,11 @@ Result<weft_hook> HookTable::Add(const NewHook& hook) {
 Result<std::vector<uint8_t>> HookTable::MakeThunkOf(uint64_t thunk, uint64_t hook_at,
                                                     const NewHook& of, weft_hook& hook) const {
   hook.resume = thunk + kResumeOffset;
-  if (!of.is_go) return MakeThunk(thunk, hook_at, enter_, of.address, of.code);
+  if (of.replaced_by != 0) return MakeDetour(thunk, of.replaced_by, of.address, of.code);
+  if (!of.is_go) return MakeThunk(thunk, hook_at, header_.enter, of.address, of.code);
   WEFT_ASSIGN(const GoStackCheck check, FindGoStackCheck(of.address, of.code));
-  WEFT_ASSIGN(GoThunk made, MakeGoThunk(thunk, hook_at, enter_go_, of.address, check, of.code));
+  WEFT_ASSIGN(GoThunk made,
+              MakeGoThunk(thunk, hook_at, header_.enter_go, of.address, check, of.code));
   hook.resume = thunk + made.resume;
   return std::move(made.bytes);
 }
@@ -173,6 +192,7 @@ Result<weft_hook> HookTable::AddTo(Area& area, const NewHook& of) {
   const auto jump = JumpFrom(of.address, thunk);
   if (!jump) return Fail(ErrorCode::kNotFound, jump.error().message);
   std::ranges::copy(*jump, hook.jump);
+  if (of.replaced_by != 0) hook.flags = WEFT_HOOK_REPLACES;
   WEFT_ASSIGN(const std::vector<uint8_t> code, MakeThunkOf(thunk, hook_at, of, hook));
 
   std::vector<uint8_t> bytes(sizeof(hook));

@@ -26,6 +26,8 @@ struct NewHook {
   std::string function;      // the name of its events
   std::set<Moment> moments;  // what is recorded
   bool is_go = false;        // it begins with a check of its stack (go_functions.h)
+  // If it is not 0, nothing is recorded: the function jumps to this one of the library.
+  uint64_t replaced_by = 0;
 };
 
 // Returns the number by which an agent sees that a hook records what it is to record.
@@ -35,6 +37,10 @@ uint64_t DigestOf(const NewHook& hook);
 // `enter`, then runs the instructions that the jump displaced. kUnsupported: they cannot be moved.
 Result<std::vector<uint8_t>> MakeThunk(uint64_t thunk, uint64_t hook, uint64_t enter,
                                        uint64_t address, Bytes code);
+// Likewise of a function in whose place `function` of the library runs; the displaced instructions
+// are for that one.
+Result<std::vector<uint8_t>> MakeDetour(uint64_t thunk, uint64_t function, uint64_t address,
+                                        Bytes code);
 
 class HookTable {
  public:
@@ -43,10 +49,20 @@ class HookTable {
   static Result<HookTable> Open(const ProcessMemory& memory,
                                 const std::vector<LoadedObject>& objects);
 
-  // Was the library loaded by an agent (node-agent/attach)? Unwinders do not know it then.
-  [[nodiscard]] bool is_unknown_to_unwinders() const { return is_unknown_to_unwinders_; }
+  // Is this object the library?
+  static bool IsLibrary(const LoadedObject& object);
+
+  // Was the library loaded by an agent (node-agent/attach)?
+  [[nodiscard]] bool is_attached() const { return is_attached_; }
+  // Do unwinders not find the library's code?
+  [[nodiscard]] bool is_unknown_to_unwinders() const {
+    return is_attached_ && (header_.replaced & WEFT_REPLACED_UNWINDERS_KNOW) == 0;
+  }
   // Can functions of Go be hooked? If not, the library was not loaded by an agent that saw Go.
-  [[nodiscard]] bool takes_go() const { return enter_go_ != 0; }
+  [[nodiscard]] bool takes_go() const { return header_.enter_go != 0; }
+  // What the library says, and where.
+  [[nodiscard]] const weft_hooks& header() const { return header_; }
+  [[nodiscard]] uint64_t header_at() const { return header_at_; }
   // All hooks, by address of the function: of several, the newest.
   [[nodiscard]] const std::map<uint64_t, weft_hook>& hooks() const { return hooks_; }
   // Writes a hook, its events and its thunk (A1, A2), and returns it. The function is not changed.
@@ -63,8 +79,8 @@ class HookTable {
     weft_hook_table table{};
   };
 
-  HookTable(const ProcessMemory& memory, const weft_hooks& hooks)
-      : memory_(&memory), enter_(hooks.enter), enter_go_(hooks.enter_go) {}
+  HookTable(const ProcessMemory& memory, const weft_hooks& header, uint64_t header_at)
+      : memory_(&memory), header_(header), header_at_(header_at) {}
   Status Load(const weft_hook_area& place);
   Result<weft_hook> AddTo(Area& area, const NewHook& hook);
   // Writes `resume` of the hook.
@@ -72,9 +88,9 @@ class HookTable {
                                                          const NewHook& of, weft_hook& hook) const;
 
   const ProcessMemory* memory_;
-  uint64_t enter_;
-  uint64_t enter_go_;
-  bool is_unknown_to_unwinders_ = false;
+  weft_hooks header_;
+  uint64_t header_at_;
+  bool is_attached_ = false;
   std::vector<Area> areas_;
   std::map<uint64_t, weft_hook> hooks_;
 };

@@ -46,6 +46,9 @@ TEST(HooksPage, HasTheJumpAndTheThunkThatAreWritten) {
   const auto thunk = MakeThunk(kThunk, kHook, kEnter, kAddress, kFunction);
   ASSERT_TRUE(thunk);
   EXPECT_EQ(*thunk, Golden("golden-thunk"));
+  const auto detour = MakeDetour(kThunk, kEnter, kAddress, kFunction);
+  ASSERT_TRUE(detour);
+  EXPECT_EQ(*detour, Golden("golden-detour"));
 }
 
 TEST(HooksPage, HasTheStructsThatAreShared) {

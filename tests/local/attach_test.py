@@ -23,6 +23,7 @@ from tests.local.weft_local import BUILD, PATIENCE, WEFT, children_of
 PROGRAM = BUILD / "tests" / "local" / "local_attached"
 LOAD = BUILD / "tests" / "local" / "local_attach_load"
 LIBRARY = BUILD / "lib" / "libweft.so"
+THROWS = BUILD / "tests" / "local" / "local_functions_throws"
 CALLS = 1000
 # Times that the agent is killed while it loads the library.
 DEATHS = int(os.environ.get("WEFT_ATTACH_DEATHS", "20"))
@@ -37,7 +38,17 @@ spec:
         args:
           - {name: "n", type: int64}
         returns: int64
-        record: [entry]
+        record: [entry, exit]
+"""
+THROWN = """apiVersion: weft.dev/v1alpha1
+kind: Trace
+metadata: {name: t}
+spec:
+  user:
+    functions:
+      - name: "shop::*"
+        object: "PROGRAM"
+        record: [exit, call]
 """
 # Goroutines of the program, and names of what it calls and counts.
 GO_WORKERS = 4
@@ -122,15 +133,18 @@ class AttachTest(FoundTest):
         return ("-f", path, *more)
 
 
-    def check_functions(self, *kinds, calls=CALLS):
+    def check_functions(self, *kinds, calls=CALLS, exits=True):
         program = self.run_program(*kinds)
         weft = self.attach(self.pid_of(program), options=self.functions())
         self.wait_until_recording(weft)
         self.call()
-        self.stop(weft)
+        _, err = self.stop(weft)
         events = [e["payload"]["n"] for e in self.view() if e["event"] == "function:traced_call_entry"]
         self.assertEqual(events, list(range(calls)))
+        events = [e["payload"]["ret"] for e in self.view() if e["event"] == "function:traced_call_exit"]
+        self.assertEqual(events, [n * 3 + 1000001 for n in range(calls if exits else 0)])
         self.end_program(program)
+        return err
 
 
 class Functions(AttachTest):
@@ -169,8 +183,51 @@ class Functions(AttachTest):
         program.send_signal(signal.SIGCONT)
         self.call()
         self.stop(weft)
-        self.assertEqual(len(self.view()), CALLS)
+        self.assertEqual(len(self.view()), 2 * CALLS)
         self.end_program(program)
+
+    def test_under_a_filter_that_the_program_installs_later(self):
+        # The library makes what it needs before.
+        self.check_functions("busy", "later")
+
+    def test_under_a_filter_that_it_installs_by_syscall(self):
+        self.check_functions("busy", "seccomp")
+
+    def test_of_children(self):
+        self.check_functions("busy", "children")
+
+
+class Unwound(AttachTest):
+    """Exceptions and pthread_exit pass functions whose ends are recorded; some are in flight at the load."""
+
+    def check_throws(self, program):
+        process = subprocess.Popen([program, "70", self.folder], env=self.environment, stdout=subprocess.DEVNULL)
+        self.running.append(process)
+        self.wait_for(lambda: (self.folder / "ready").exists() or process.poll() is not None)
+        trace = self.functions()
+        trace[1].write_text(THROWN.replace("PROGRAM", program.name))
+        weft = self.attach(process, options=trace)
+        self.wait_until_recording(weft)
+        self.call()
+        self.stop(weft)
+        ends = collections.Counter((e["event"].removeprefix("function:shop::"), e["payload"]["unwound"])
+                                   for e in self.view())
+        self.assertEqual(ends, {(f"{name}_{moment}", unwound): count for moment in ("exit", "call")
+                                for name, unwound, count in (
+                                    ("Deep(int)", 1, 280), ("Guarded(int, int&)", 1, 70), ("Ended(void*)", 2, 10),
+                                    ("Price(int)", 0, 70), ("Price(double)", 0, 70))})
+        self.touch("release")
+        self.assertEqual(process.wait(PATIENCE), 0)
+
+    def test_dynamic(self):
+        self.check_throws(THROWS)
+
+    def test_static(self):
+        program = self.folder / "throws"
+        source = pathlib.Path(__file__).resolve().with_name("functions_throws.cc")
+        subprocess.run(["c++", "-std=c++20", "-O2", "-static", source, "-o", program, "-pthread"], check=True,
+                       timeout=PATIENCE)
+        self.check_throws(program)
 
 
 class Linked(AttachTest):
@@ -186,17 +243,24 @@ class Linked(AttachTest):
         self.assertEqual(built.returncode, 0, built.stderr)
         return program
 
-    def check_linked(self, compiler, *options):
+    def check_linked(self, compiler, *options, strip=(), exits=True):
         program = self.build(compiler, *options)
+        if strip:
+            subprocess.run(["objcopy", *(f"--strip-symbol={name}" for name in strip), program], check=True,
+                           timeout=PATIENCE)
         run = self.run_program
         self.run_program = lambda *words: run(*words, program=program)
-        self.check_functions("threads", "busy")
+        return self.check_functions("threads", "busy", exits=exits)
 
     def test_static(self):
         self.check_linked("cc", "-static")
 
     def test_static_and_position_independent(self):
         self.check_linked("cc", "-static-pie")
+
+    def test_exits_are_refused_where_unwinders_cannot_be_told_of_them(self):
+        err = self.check_linked("cc", "-static", strip=("dl_iterate_phdr", "_dl_find_object"), exits=False)
+        self.assertIn("no function that tells unwinders of loaded objects could be replaced", err)
 
     def test_musl(self):
         self.check_linked("musl-gcc", *KERNEL_HEADERS)
@@ -299,7 +363,7 @@ class Names(AttachTest):
         self.wait_for(lambda: (self.folder / "done").exists() and
                       (self.folder / "done").stat().st_size == 2, "the programs did not call their function")
         self.stop(weft)
-        self.assertEqual(len(self.view()), 2 * CALLS)
+        self.assertEqual(len(self.view()), 4 * CALLS)
         for program in programs:
             self.end_program(program)
 
@@ -364,6 +428,11 @@ class LoaderTest(AttachTest):
         self.assertEqual(loader.stdout.readline(), "begins\n")
         return loader
 
+    def end_after_calls(self, program):
+        # It checks functions that may be replaced by now.
+        self.call()
+        self.end_program(program)
+
     def check(self, *kinds):
         begin = time.monotonic()
         program = self.run_program(*kinds)
@@ -371,18 +440,18 @@ class LoaderTest(AttachTest):
         began = time.monotonic()
         self.assertEqual((loader.wait(PATIENCE), loader.stderr.read()), (0, ""))
         takes = time.monotonic() - began
-        self.end_program(program)
+        self.end_after_calls(program)
         ends = collections.Counter()
         for i in range(DEATHS):
-            for name in ("release", "ready"):
-                (self.folder / name).unlink()
+            for name in ("release", "ready", "go", "done"):
+                (self.folder / name).unlink(missing_ok=True)
             program = self.run_program(*kinds)
             loader = self.load(program)
             time.sleep(random.Random(f"{begin} {i}").uniform(0, takes))
             loader.kill()
             ends[loader.wait(PATIENCE)] += 1
             loader.communicate()
-            self.end_program(program)
+            self.end_after_calls(program)
         self.assertEqual(set(ends) - {0, -signal.SIGKILL}, set())
 
 
@@ -394,7 +463,7 @@ class Deaths(LoaderTest):
         self.check("sleep")
 
     def test_leave_a_thread_with_a_timer(self):
-        self.check("timer", "threads", "busy")
+        self.check("eintr", "timer", "threads", "busy")
 
 
 class Go(LoaderTest):
@@ -467,6 +536,9 @@ class Go(LoaderTest):
             weft = self.attach(program, options=self.functions(), output=f"trace{i}")
             self.wait_until_recording(weft, f"trace{i}")
             self.stop(weft)
+        self.end_program(program)
+
+    def end_after_calls(self, program):
         self.end_program(program)
 
     def test_program_stays_right_if_the_loader_dies(self):

@@ -16,6 +16,11 @@
  *     filter    it installs a seccomp filter that kills for memfd_create
  *     strict    it installs one that kills for munmap
  *     stopped   it stops itself by SIGSTOP after `ready`
+ *     later     it installs the filter of `filter` when FOLDER/go is there, by prctl
+ *     seccomp   likewise, by syscall
+ *     eintr     epoll_wait may return EINTR, since an agent that dies while it stops threads cannot
+ *               set it back
+ *     children  calls are those of children: by fork, vfork, and clone on its own memory
  *
  * It makes FOLDER/ready when it has begun. As soon as FOLDER/go is there it calls traced_call CALLS
  * times, and appends a byte to FOLDER/done. It ends with status 0 when FOLDER/release is there, and
@@ -24,9 +29,11 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -38,17 +45,38 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "tests/local/hooked.h"
 
-HOOKED int64_t traced_call(int64_t n) { return n * 3 + 1000001; }
+static void fail(const char* what);
+
+/* Does this object have an address and, unless it is a static program, tables for unwinders? */
+static int find_address(struct dl_phdr_info* info, size_t size, void* address) {
+  int has_address = 0, has_tables = 0;
+  (void)size;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const ElfW(Phdr)* h = &info->dlpi_phdr[i];
+    has_address |=
+        h->p_type == PT_LOAD && (uintptr_t)address - info->dlpi_addr - h->p_vaddr < h->p_memsz;
+    has_tables |= h->p_type == PT_GNU_EH_FRAME;
+  }
+  return has_address && (has_tables || info->dlpi_name[0] == '\0');
+}
+
+/* Unwinders ask where the code lies to which a function returns. */
+HOOKED int64_t traced_call(int64_t n) {
+  if (dl_iterate_phdr(find_address, __builtin_return_address(0)) != 1) fail("dl_iterate_phdr");
+  return n * 3 + 1000001;
+}
 
 static int folder;
 static int64_t calls;
 static int ends[2];
 static volatile sig_atomic_t ticks;
+static int may_be_interrupted;
 
 static void fail(const char* what) {
   char text[160];
@@ -94,7 +122,9 @@ static void busy(void) {
 static void wait_in_epoll(void) {
   struct epoll_event event;
   const int fd = epoll_create1(EPOLL_CLOEXEC);
-  if (fd < 0 || epoll_wait(fd, &event, 1, 5) != 0) fail("epoll_wait");
+  if (fd < 0) fail("epoll_create1");
+  if (epoll_wait(fd, &event, 1, 5) != 0 && !(errno == EINTR && may_be_interrupted))
+    fail("epoll_wait");
   close(fd);
 }
 
@@ -163,12 +193,14 @@ static void* run_writer(void* ignored) {
   return NULL;
 }
 
+static void* run_nothing(void* nothing) { return nothing; }
+
 static void start_thread(void* (*fn)(void*), void (*step)(void)) {
   pthread_t thread;
   if (pthread_create(&thread, NULL, fn, (void*)(uintptr_t)step) != 0) fail("pthread_create");
 }
 
-static void install_filter(uint32_t kills) {
+static void install_filter(uint32_t kills, int by_syscall) {
   struct sock_filter code[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
       BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kills, 0, 1),
@@ -176,14 +208,72 @@ static void install_filter(uint32_t kills) {
       BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
   };
   const struct sock_fprog program = {sizeof(code) / sizeof(code[0]), code};
-  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
-      prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+  if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) fail("prctl");
+  if (by_syscall ? syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) != 0
+                 : prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
     fail("seccomp");
 }
 
-static void call_traced(void) {
-  for (int64_t i = 0; i < calls; ++i)
+static void call_range(int64_t first, int64_t end) {
+  for (int64_t i = first; i < end; ++i)
     if (traced_call(i) != i * 3 + 1000001) fail("traced_call");
+}
+
+static void check_child(pid_t child, const char* what) {
+  int status = -1;
+  if (child < 0 || waitpid(child, &status, 0) != child || status != 0) fail(what);
+}
+
+static int child_calls(void* first) {
+  call_range((intptr_t)first, (intptr_t)first + calls / 4);
+  return 0;
+}
+
+static char stack[65536] __attribute__((aligned(16)));
+
+static void call_in_children(void) {
+  char* const top = stack + sizeof(stack);
+  const intptr_t part = calls / 4;
+  pid_t child = fork();
+  if (child == 0) _exit(child_calls((void*)0));
+  check_child(child, "fork");
+  child = vfork();
+  if (child == 0) _exit(child_calls((void*)part));
+  check_child(child, "vfork");
+  const int flags = CLONE_VM | CLONE_VFORK | SIGCHLD;
+  check_child(clone(child_calls, top, flags, (void*)(2 * part)), "clone that waits");
+  check_child(clone(child_calls, top, CLONE_VM | SIGCHLD, (void*)(3 * part)), "clone");
+}
+
+/* Functions that a library may stand in front of fail as those of the C library do. */
+static void check_errors(void) {
+  pthread_t thread;
+  errno = 0;
+  if (prctl(-1, 0, 0, 0, 0) != -1 || errno != EINVAL) fail("prctl is wrong");
+  errno = 0;
+  if (syscall(SYS_close, -1) != -1 || errno != EBADF) fail("syscall is wrong");
+  errno = 0;
+  if (setns(-1, 0) != -1 || errno != EBADF) fail("setns is wrong");
+  errno = 0;
+  if (unshare(-1) != -1 || errno != EINVAL) fail("unshare is wrong");
+  errno = 0;
+  if (clone(child_calls, stack + sizeof(stack), CLONE_THREAD, NULL) != -1 || errno != EINVAL)
+    fail("clone is wrong");
+  if (pthread_create(&thread, NULL, run_nothing, NULL) != 0 || pthread_join(thread, NULL) != 0)
+    fail("pthread_create");
+}
+
+enum call_kind { CALL_ITSELF, CALL_IN_CHILDREN, CALL_UNDER_FILTER, CALL_UNDER_FILTER_BY_SYSCALL };
+
+static void call_traced(enum call_kind kind) {
+  check_errors();
+  if (kind == CALL_UNDER_FILTER || kind == CALL_UNDER_FILTER_BY_SYSCALL)
+    install_filter(SYS_memfd_create, kind == CALL_UNDER_FILTER_BY_SYSCALL);
+  if (kind == CALL_IN_CHILDREN) {
+    call_in_children();
+  } else {
+    call_range(0, calls);
+  }
   make("done");
 }
 
@@ -210,6 +300,7 @@ static void (*begin(const char* kind))(void) {
 int main(int argc, char** argv) {
   void (*step)(void) = busy;
   int stops = 0;
+  enum call_kind kind = CALL_ITSELF;
   if (argc < 4) return 2;
   folder = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   calls = atoll(argv[2]);
@@ -222,11 +313,19 @@ int main(int argc, char** argv) {
     } else if (strcmp(argv[i], "timer") == 0) {
       start_timer(SA_RESTART);
     } else if (strcmp(argv[i], "filter") == 0) {
-      install_filter(SYS_memfd_create);
+      install_filter(SYS_memfd_create, 0);
     } else if (strcmp(argv[i], "strict") == 0) {
-      install_filter(SYS_munmap);
+      install_filter(SYS_munmap, 0);
     } else if (strcmp(argv[i], "stopped") == 0) {
       stops = 1;
+    } else if (strcmp(argv[i], "eintr") == 0) {
+      may_be_interrupted = 1;
+    } else if (strcmp(argv[i], "later") == 0) {
+      kind = CALL_UNDER_FILTER;
+    } else if (strcmp(argv[i], "seccomp") == 0) {
+      kind = CALL_UNDER_FILTER_BY_SYSCALL;
+    } else if (strcmp(argv[i], "children") == 0) {
+      kind = CALL_IN_CHILDREN;
     } else {
       step = begin(argv[i]);
     }
@@ -237,7 +336,7 @@ int main(int argc, char** argv) {
     step();
     if (called || !is_there("go")) continue;
     called = 1;
-    call_traced();
+    call_traced(kind);
   }
   return 0;
 }

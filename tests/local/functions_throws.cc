@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // C++ functions that are recorded without their program's knowledge: exceptions pass through them.
-//   local_functions_throws N
+//   local_functions_throws N [FOLDER]
+// With a FOLDER, as the program of attached.c: it makes FOLDER/ready, goes on when FOLDER/go is
+// there, makes FOLDER/done, and ends when FOLDER/release is there. Meanwhile two threads throw.
 #include <pthread.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 // A function that is called as its prototype says, whatever the compiler knows of its callers.
 #if defined(__clang__)
@@ -48,8 +53,30 @@ AS_WRITTEN void* Cancelled(void* unused) {
 
 }  // namespace shop
 
-int main(int argc, char** argv) {
-  const int n = argc > 1 ? std::atoi(argv[1]) : 1;
+namespace other {
+
+AS_WRITTEN void Guarded(int& count) {
+  const shop::Guard guard(count);
+  throw std::runtime_error("other");
+}
+
+}  // namespace other
+
+namespace {
+
+bool Throws(int n) {
+  int caught = 0, left = 0;
+  for (int i = 0; i < n; ++i) {
+    try {
+      other::Guarded(left);
+    } catch (const std::runtime_error&) {
+      ++caught;
+    }
+  }
+  return caught == n && left == n;
+}
+
+int Run(int n) {
   int caught = 0, left = 0;
   for (int i = 0; i < n; ++i) {
     try {
@@ -69,4 +96,36 @@ int main(int argc, char** argv) {
   if (caught != n || left != n) return 1;
   std::printf("caught %d\n", caught);
   return 0;
+}
+
+int RunWithFolder(int n, const std::string& folder) {
+  const auto make = [&](const char* name) {
+    std::FILE* file = std::fopen((folder + "/" + name).c_str(), "we");
+    return file != nullptr && std::fclose(file) == 0;
+  };
+  const auto wait = [&](const char* name) {
+    while (access((folder + "/" + name).c_str(), F_OK) != 0 && access(folder.c_str(), F_OK) == 0)
+      usleep(1000);
+  };
+  std::atomic<bool> ends = false, is_wrong = false;
+  const auto throw_always = [&] {
+    while (!ends)
+      if (!Throws(100)) is_wrong = true;
+  };
+  std::thread threads[] = {std::thread(throw_always), std::thread(throw_always)};
+  if (!make("ready")) return 1;
+  wait("go");
+  const int result = Run(n);
+  if (!make("done")) return 1;
+  wait("release");
+  ends = true;
+  for (std::thread& thread : threads) thread.join();
+  return is_wrong ? 1 : result;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int n = argc > 1 ? std::atoi(argv[1]) : 1;
+  return argc > 2 ? RunWithFolder(n, argv[2]) : Run(n);
 }

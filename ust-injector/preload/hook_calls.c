@@ -133,9 +133,7 @@ static void collect(void) {
   if (freed < WEFT_COLLECT_FEW) __atomic_store_n(&to_pass, WEFT_COLLECT_PAUSE, __ATOMIC_RELAXED);
 }
 
-// Makes the memory of all calls, at the first one: an agent may hook functions at any time. Under a
-// filter that was there at exec it is no new call: ld.so and libc make it, too.
-static bool make_calls(void) {
+bool weft_calls_make(void) {
   const size_t bytes = WEFT_HOOK_STUBS * sizeof(struct weft_hook_call);
   struct weft_hook_call* none = NULL;
   // acquire: the clock, which was learned before
@@ -153,7 +151,7 @@ static bool make_calls(void) {
 }
 
 static uint32_t take_new(void) {
-  if (!make_calls()) return 0;
+  if (!weft_calls_make()) return 0;
   // relaxed: each thread gets another number
   while (__atomic_load_n(&used, __ATOMIC_RELAXED) < WEFT_HOOK_STUBS) {
     const uint32_t number = __atomic_fetch_add(&used, 1, __ATOMIC_RELAXED);

@@ -71,6 +71,10 @@ struct weft_call_cache {
 extern struct weft_call_cache weft_call_caches[WEFT_CALL_CACHES]
     __attribute__((visibility("hidden")));
 
+// Makes the memory of all calls; false: there is none. It is made at the first call, since an agent
+// may hook functions at any time. Under a filter that was there at exec it is no new call: ld.so
+// and libc make it, too.
+bool weft_calls_make(void) __attribute__((visibility("hidden")));
 // Takes a call from the thread's list. Returns its number; 0: there is none. No vector registers.
 uint32_t weft_call_take_listed(void);
 // Takes a call from anywhere. Returns its number; 0: all are taken. May make system calls.

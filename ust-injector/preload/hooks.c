@@ -30,8 +30,7 @@
 #define WEFT_GO_NOTE "Go\0"        /* name of its notes, 4 bytes */
 #define WEFT_LOWEST_ADDRESS 65536u /* vm.mmap_min_addr */
 
-// An agent finds it in the table of symbols.
-__attribute__((visibility("default"))) struct weft_hooks weft_hooks;
+struct weft_hooks weft_hooks;
 
 // --- start ---------------------------------------------------------------------------------------
 
@@ -219,6 +218,26 @@ static void emit(uint64_t event, const void* image, const struct weft_segment* s
 }
 
 static bool is_wanted(uint64_t event) { return event != 0 && is_on(event_at(event)); }
+
+void weft_hooks_make_everything(void) {
+  for (uint32_t i = 0; i < WEFT_HOOK_AREAS; ++i) {
+    const struct weft_hook_table* table =
+        (const struct weft_hook_table*)(uintptr_t)weft_hooks.areas[i].data;
+    if (weft_hooks.areas[i].code == 0) continue;
+    // acquire: an agent appends a hook when it is whole
+    uint64_t at = __atomic_load_n(&table->first, __ATOMIC_ACQUIRE);
+    while (at != 0) {
+      const struct weft_hook* hook = (const struct weft_hook*)(uintptr_t)at;
+      const uint64_t events[] = {hook->entry, hook->exit, hook->call};
+      for (uint32_t n = 0; n < 3; ++n) {
+        if (!is_wanted(events[n])) continue;
+        if (n != 0) weft_calls_make();
+        (void)weft_emit_decide(event_at(events[n]), *event_at(events[n])->enabled);
+      }
+      at = __atomic_load_n(&hook->next, __ATOMIC_ACQUIRE);  // acquire: as above
+    }
+  }
+}
 
 // Nothing is recorded of a program that forbade reading the clock.
 static bool is_call_wanted(const struct weft_hook* hook) {
@@ -410,5 +429,6 @@ int weft_hook_personality(int version, int actions, uint64_t exception_class, vo
 #else
 
 void weft_hooks_start(void) {}
+void weft_hooks_make_everything(void) {}
 
 #endif

@@ -16,7 +16,17 @@
 #ifndef WEFT_UST_INJECTOR_PRELOAD_HOOKS_H_
 #define WEFT_UST_INJECTOR_PRELOAD_HOOKS_H_
 
+#include "lib/abi/hooks.h"
+
+#if defined(__x86_64__)
+// An agent finds it in the table of symbols.
+extern struct weft_hooks weft_hooks __attribute__((visibility("default")));
+#endif
+
 // Called once, when the library has started.
 void weft_hooks_start(void);
+// Decides all events of hooks that are on, and makes what calls need: later no system call may be
+// made.
+void weft_hooks_make_everything(void);
 
 #endif  // WEFT_UST_INJECTOR_PRELOAD_HOOKS_H_

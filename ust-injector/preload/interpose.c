@@ -14,6 +14,7 @@
 
 #include "ust-injector/preload/children.h"
 #include "ust-injector/preload/clock.h"
+#include "ust-injector/preload/interpose.h"
 #include "ust-injector/preload/lifecycle.h"
 #include "ust-injector/preload/own_rseq.h"
 #include "ust-injector/preload/seccomp.h"
@@ -30,19 +31,16 @@ extern int* __errno_location(void) __attribute__((weak));
 extern void* dlsym(void* handle, const char* name) __attribute__((weak));
 extern void __asan_handle_vfork(void* sp) __attribute__((weak));
 
-// The next ones in the program's order of libraries; NULL: make the system call.
-static int (*next_clone)(int (*fn)(void*), void* stack, int flags, void* arg, ...);
-static int (*next_prctl)(int option, ...);
-static int (*next_unshare)(int flags);
-WEFT_HIDDEN void* weft_next_syscall;
+struct weft_next weft_next;
 
 static void find_next(void) {
+  weft_next.errno_location = __errno_location;
   if (dlsym == NULL) return;
   void* const after_us = (void*)-1l;  // RTLD_NEXT
-  next_clone = (int (*)(int (*)(void*), void*, int, void*, ...))dlsym(after_us, "clone");
-  next_prctl = (int (*)(int, ...))dlsym(after_us, "prctl");
-  next_unshare = (int (*)(int))dlsym(after_us, "unshare");
-  weft_next_syscall = dlsym(after_us, "syscall");
+  weft_next.clone = (int (*)(int (*)(void*), void*, int, void*, ...))dlsym(after_us, "clone");
+  weft_next.prctl = (int (*)(int, ...))dlsym(after_us, "prctl");
+  weft_next.unshare = (int (*)(int))dlsym(after_us, "unshare");
+  weft_next.syscall = dlsym(after_us, "syscall");
 }
 
 // In a vfork child or a handler this is ready: a constructor has run.
@@ -51,7 +49,7 @@ static __attribute__((constructor)) void on_load(void) { find_next(); }
 // Returns a kernel's result as libc returns it.
 WEFT_HIDDEN __attribute__((used)) long weft_libc_result(long result) {
   if (result >= 0 || result < -4095) return result;
-  if (__errno_location != NULL) *__errno_location() = (int)-result;
+  if (weft_next.errno_location != NULL) *weft_next.errno_location() = (int)-result;
   return -1;
 }
 
@@ -67,7 +65,6 @@ WEFT_HIDDEN __attribute__((used)) long weft_vfork_result(long result, uint64_t l
 int weft_raw_clone(int (*fn)(void*), void* stack, long flags, void* arg, void* ptid, void* tls,
                    void* ctid) WEFT_HIDDEN;
 
-WEFT_EXPORT int clone(int (*fn)(void*), void* stack, int flags, void* arg, ...);
 WEFT_EXPORT int clone(int (*fn)(void*), void* stack, int flags, void* arg, ...) {
   va_list more;
   va_start(more, arg);
@@ -84,8 +81,8 @@ WEFT_EXPORT int clone(int (*fn)(void*), void* stack, int flags, void* arg, ...) 
     weft_before_shared_child();
   }
   long result;
-  if (next_clone != NULL) {
-    result = next_clone(fn, stack, flags, arg, ptid, tls, ctid);
+  if (weft_next.clone != NULL) {
+    result = weft_next.clone(fn, stack, flags, arg, ptid, tls, ctid);
   } else if (fn == NULL || stack == NULL) {
     result = weft_libc_result(-22 /* EINVAL */);
   } else {
@@ -114,7 +111,6 @@ static void end_pause(long result) {
   }
 }
 
-WEFT_EXPORT int prctl(int option, ...);
 WEFT_EXPORT int prctl(int option, ...) {
   va_list more;
   va_start(more, option);
@@ -124,8 +120,8 @@ WEFT_EXPORT int prctl(int option, ...) {
   long result;
   if (weft_seccomp_installs(__NR_prctl, args, &result)) return (int)weft_libc_result(result);
   const bool pauses = pause_clock(__NR_prctl, args);
-  if (next_prctl != NULL) {
-    result = next_prctl(option, args[1], args[2], args[3], args[4]);
+  if (weft_next.prctl != NULL) {
+    result = weft_next.prctl(option, args[1], args[2], args[3], args[4]);
   } else {
     result =
         weft_libc_result(weft_syscall6(__NR_prctl, args[0], args[1], args[2], args[3], args[4], 0));
@@ -146,14 +142,12 @@ WEFT_HIDDEN __attribute__((used)) long weft_syscall_filter(long nr, long a, long
   return result;
 }
 
-WEFT_EXPORT int unshare(int flags);
 WEFT_EXPORT int unshare(int flags) {
   if (weft_process_ready()) weft_clock_before_unshare((unsigned)flags);
-  if (next_unshare != NULL) return next_unshare(flags);
+  if (weft_next.unshare != NULL) return weft_next.unshare(flags);
   return (int)weft_libc_result(weft_syscall6(__NR_unshare, flags, 0, 0, 0, 0, 0));
 }
 
-WEFT_EXPORT int setns(int fd, int type);
 WEFT_EXPORT int setns(int fd, int type) {
   return (int)weft_libc_result(weft_process_ready()
                                    ? weft_clock_setns(fd, type)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The parts of interpose.c that C cannot express: vfork, which returns twice on one stack; clone,
 // whose child begins on another one; syscall, which passes everything on.
-#include "ust-injector/preload/sys.h"
+#include "ust-injector/preload/interpose.h"
 
 // The child returns from vfork and goes on below our return address: so that is kept in a register,
 // which the kernel preserves for each of them, as is what the parent needs afterwards.
@@ -82,7 +82,8 @@ __asm__(
     "cmpl $435, %edi\n\t" /* clone3 */
     "je 3f\n"
     "1:\n\t"
-    "movq weft_next_syscall(%rip), %rax\n\t"
+    "movq weft_next+" WEFT_NEXT_SYSCALL_OFFSET
+    "(%rip), %rax\n\t"
     "testq %rax, %rax\n\t"
     "jz 2f\n\t"
     "jmp *%rax\n"
@@ -192,8 +193,10 @@ __asm__(
     "cmp w0, 435\n\t" /* clone3 */
     "b.eq 3f\n"
     "1:\n\t"
-    "adrp x9, weft_next_syscall\n\t"
-    "ldr x9, [x9, :lo12:weft_next_syscall]\n\t"
+    "adrp x9, weft_next+" WEFT_NEXT_SYSCALL_OFFSET
+    "\n\t"
+    "ldr x9, [x9, :lo12:weft_next+" WEFT_NEXT_SYSCALL_OFFSET
+    "]\n\t"
     "cbz x9, 2f\n\t"
     "br x9\n"
     "2:\n\t"

@@ -198,6 +198,7 @@ void weft_process_make_everything(void) {
     weft_unlock(mask);
   } while (event != NULL && weft_emit_decide(event, *event->enabled) != NULL);
   if (rules == NULL) return;
+  weft_hooks_make_everything();
   for (uint32_t i = 0; i < WEFT_MAX_CHANNELS; ++i) {
     if (weft_channels[i].id != 0) weft_ring_set_make(i);
   }

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes functions of a running program's C library jump to those of a libweft.so that was loaded
+// into it (lib/abi/hooks.h, A4): unwinders then find the library, and it sees filters and children
+// that the program makes (docs/adr/0065).
+//
+// It may be called again at any time, also after an agent died inside it. What cannot be replaced
+// with certainty stays as it is. Thread-safety: one call for a process at a time.
+#ifndef WEFT_NODE_AGENT_HOOKS_REPLACE_FUNCTIONS_H_
+#define WEFT_NODE_AGENT_HOOKS_REPLACE_FUNCTIONS_H_
+
+#include <cstdint>
+
+#include "lib/base/result.h"
+
+namespace weft::hooks {
+
+// Does nothing in a process in which ld.so loaded the library. kNotFound: it has none.
+// kPermission, kTimeout: the process cannot be stopped, and has the functions that it had before.
+Status ReplaceFunctions(int32_t pid);
+
+}  // namespace weft::hooks
+
+#endif  // WEFT_NODE_AGENT_HOOKS_REPLACE_FUNCTIONS_H_
