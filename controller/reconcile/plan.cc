@@ -324,7 +324,7 @@ class Planner {
       FillAttached();
       FillDenied(api::kConditionPreloadKept, "ImagePreloadReplaced", "Kept");
       FillDenied(api::kConditionConsumerHealthy, "ConsumerOutOfMemory", "Recovered");
-      FillDenied(api::kConditionAgentStayed, "AgentWasAway", "Stayed");
+      FillAgentStayed();
     }
   }
 
@@ -441,6 +441,12 @@ class Planner {
       return Set(kType, ConditionStatus::kFalse, std::string(kNotAllowed),
                  "the namespace has the label weft.dev/inject: disabled");
     FillDenied(kType, Attaches(s_) ? "AttachedInPart" : kNotAllowed.data(), "Attached");
+  }
+
+  // What was missed stays missed, also when the node's session is gone.
+  void FillAgentStayed() {
+    if (std::string message = WhoDenies(api::kConditionAgentStayed); !message.empty())
+      Set(api::kConditionAgentStayed, ConditionStatus::kFalse, "AgentWasAway", std::move(message));
   }
 
   // Pods are there, and not one of them can be recorded.

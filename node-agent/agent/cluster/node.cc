@@ -60,6 +60,7 @@ Status Node::Restore() {
   absence_.emplace(std::filesystem::path(parts.sessions.dir()).replace_filename("present"));
   // The keeper answers for an agent that is started again.
   if (agent_.recoveries() == 0) absent_since_ = absence_->Since(std::chrono::system_clock::now());
+  for (const auto& [uid, session] : parts.sessions.all()) restored_.insert(uid);
   hooks_.Restored();
   parts.finder.SetMembership([this](int32_t pid) { return pods_.ContainerOf(pid); });
   auto feed =
@@ -215,8 +216,9 @@ void Node::NotePresence(int64_t now_ns) {
   if (!absent_since_) return;
   const std::string span = DescribeSpan(*absent_since_, std::chrono::system_clock::now());
   absent_since_.reset();
-  for (const auto& [uid, session] : agent_.parts().sessions.all()) {
-    if (!IsActive(uid, *session)) continue;
+  for (const std::string& uid : restored_) {
+    Session* session = agent_.parts().sessions.Find(uid);
+    if (session == nullptr || !IsActive(uid, *session)) continue;
     std::vector<std::string>& absences = session->absences;
     if (absences.size() == kMaxTimesAway) absences.erase(absences.begin());
     absences.push_back(span);

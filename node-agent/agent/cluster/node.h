@@ -111,6 +111,7 @@ class Node final : public AgentListener {
   ConsumerDeaths deaths_;
   std::optional<Absence> absence_;              // from Restore on
   std::optional<kube::WallTime> absent_since_;  // until all is known
+  std::set<std::string> restored_;              // sessions of before the start, by uid
   std::map<std::string, int64_t> lost_;         // sessions without an order, by uid: since when
   bool orders_known_ = false;
   bool settled_ = true;

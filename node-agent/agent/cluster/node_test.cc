@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "lib/ipc/connection.h"
@@ -23,6 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using kube::Json;
 using testing::HasSubstr;
+using testing::Not;
 using namespace std::chrono_literals;
 
 constexpr const char* kPods = "/api/v1/pods";
@@ -71,6 +73,9 @@ class NodeTest : public testing::Test {
     EXPECT_NE(mkdtemp(name), nullptr);
     folder_ = name;
     fs::create_directories(folder_ / "sessions");
+    // An agent was here an hour ago; no session is of that time.
+    std::ofstream(folder_ / "present").close();
+    fs::last_write_time(folder_ / "present", fs::file_time_type::clock::now() - 1h);
     auto transport =
         std::make_unique<kube::testing::TestTransport>([](const kube::HttpRequest& request) {
           const Json list = {{"items", Json::array()}, {"metadata", {{"resourceVersion", "1"}}}};
@@ -198,6 +203,7 @@ TEST_F(NodeTest, FromASessionToItsEnd) {
   EXPECT_EQ(SessionStatus()["pods"]["skipped"][0]["reason"], "NotStarted");
   api_->Put(kPods, "MODIFIED", PodObject());
   ASSERT_TRUE(Until([&] { return SessionStatus()["pods"].value("traced", 0) == 1; }));
+  EXPECT_THAT(SessionStatus().dump(), Not(HasSubstr("AgentStayed")));
 
   api_->Put(kSessions, "MODIFIED", SessionObject("shop", "Draining"));
   ASSERT_TRUE(Until([&] { return Last<ipc::Sync>(said_) != nullptr; }));
