@@ -2,7 +2,6 @@
 // See hook_service.h.
 #include "node-agent/hooks/hook_service.h"
 
-#include <dirent.h>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -11,14 +10,13 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
-#include <cstring>
 #include <utility>
 
 #include "lib/abi/control.h"
 #include "lib/abi/hooks.h"
 #include "lib/api/function_sets.h"
 #include "lib/base/background.h"
+#include "lib/base/processes.h"
 #include "lib/event/match.h"
 #include "lib/ipc/local_socket.h"
 #include "node-agent/hooks/limits.h"
@@ -29,19 +27,6 @@ namespace {
 constexpr size_t kNamedFunctions = 4;  // in a line of the summary
 // How soon the end of the service is noticed during the work at a process.
 constexpr std::chrono::milliseconds kEndInterval{20};
-
-std::vector<int32_t> AllProcesses() {
-  std::vector<int32_t> pids;
-  DIR* dir = opendir("/proc");
-  if (dir == nullptr) return pids;
-  while (const dirent* entry = readdir(dir)) {
-    int32_t pid = 0;
-    const char* end = entry->d_name + std::strlen(entry->d_name);
-    if (std::from_chars(entry->d_name, end, pid).ptr == end && pid > 0) pids.push_back(pid);
-  }
-  closedir(dir);
-  return pids;
-}
 
 uint64_t NumberOf(const std::vector<LoadedObject>& objects) {
   std::string text;
@@ -324,9 +309,8 @@ bool HookService::Look() {
   const uint64_t number = number_;
   TakeAnswers();
   const std::vector<int32_t> alive = AllProcesses();
-  std::erase_if(seen_, [&](const auto& entry) {
-    return std::ranges::find(alive, entry.first) == alive.end();
-  });
+  std::erase_if(seen_,
+                [&](const auto& entry) { return !std::ranges::binary_search(alive, entry.first); });
   {
     const std::lock_guard lock(mutex_);
     const size_t gone =

@@ -2,32 +2,16 @@
 // See attach_service.h.
 #include "node-agent/agent/cluster/attach_service.h"
 
-#include <dirent.h>
-
 #include <algorithm>
-#include <charconv>
-#include <cstring>
 #include <utility>
 
 #include "lib/base/background.h"
+#include "lib/base/processes.h"
 #include "node-agent/agent/base/limits.h"
 #include "node-agent/agent/discovery/memory_maps.h"
 
 namespace weft::agent {
 namespace {
-
-std::vector<int32_t> AllProcesses() {
-  std::vector<int32_t> pids;
-  DIR* dir = opendir("/proc");
-  if (dir == nullptr) return pids;
-  while (const dirent* entry = readdir(dir)) {
-    int32_t pid = 0;
-    const char* end = entry->d_name + std::strlen(entry->d_name);
-    if (std::from_chars(entry->d_name, end, pid).ptr == end && pid > 0) pids.push_back(pid);
-  }
-  closedir(dir);
-  return pids;
-}
 
 bool HasLibrary(const std::vector<Mapping>& mappings) {
   return std::ranges::any_of(mappings, [](const Mapping& mapping) {
@@ -113,9 +97,8 @@ std::optional<CgroupPlace> AttachService::ServedPlace(
 // `all`: also processes that were not in a container of before.
 void AttachService::Look(const std::map<std::string, std::string>& containers, bool all) {
   const std::vector<int32_t> alive = AllProcesses();
-  std::erase_if(seen_, [&](const auto& entry) {
-    return std::ranges::find(alive, entry.first) == alive.end();
-  });
+  std::erase_if(seen_,
+                [&](const auto& entry) { return !std::ranges::binary_search(alive, entry.first); });
   with_library_ = 0;
   for (const auto& [pid, seen] : seen_) with_library_ += seen.has_library ? 1 : 0;
   for (const int32_t pid : alive) {
