@@ -5,9 +5,12 @@
 #include <algorithm>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "lib/api/limits.h"
 #include "lib/api/selector.h"
+#include "lib/base/processes.h"
+#include "node-agent/agent/cluster/container_program.h"
 #include "node-agent/attach/load_library.h"
 
 namespace weft::agent {
@@ -16,12 +19,24 @@ namespace {
 // The library looks for its control file there, finds none, and makes an area of its own.
 constexpr const char* kNoFolder = "/.weft-attached";
 
+// The node's first process is in its mount namespace.
+Status CheckProgramIn(int32_t pid, const CgroupPlace& place) {
+  return CheckProgram(pid, MountNamespaceOf(1), [&place] {
+    std::vector<int32_t> pids = AllProcesses();
+    std::erase_if(pids, [&](int32_t other) { return PlaceOf(other) != place; });
+    return pids;
+  });
+}
+
 Status LoadInto(int32_t pid, const CgroupPlace& place) {
-  return attach::LoadLibrary(
-      pid, {.library = attach::OwnLibrary(),
-            .folder = kNoFolder,
-            .container = "attached",
-            .is_meant = [&place](int32_t found) { return PlaceOf(found) == place; }});
+  WEFT_TRY(CheckProgramIn(pid, place));
+  return attach::LoadLibrary(pid, {.library = attach::OwnLibrary(),
+                                   .folder = kNoFolder,
+                                   .container = "attached",
+                                   .is_meant = [&place](int32_t found) {
+                                     return PlaceOf(found) == place &&
+                                            CheckProgramIn(found, place).has_value();
+                                   }});
 }
 
 // One line for each reason: how many processes, and of which containers.
