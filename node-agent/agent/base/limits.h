@@ -67,13 +67,14 @@ inline constexpr size_t kMaxAdoptedAreas = 1024;
 // looked for, and the longest pause after which one that refused is tried again; looks at a new
 // process, which may still enter a container; tries after which a refusal counts, and looks after
 // which a Trace does not wait for processes any more; processes of a namespace that have the
-// library.
+// library; how long the work at one process may keep that at others waiting.
 inline constexpr std::chrono::milliseconds kAttachInterval{500};
 inline constexpr std::chrono::seconds kLongestAttachPause{60};
 inline constexpr int kLooksAtNewProcess = 4;
 inline constexpr int kTriesUntilRefused = 2;
 inline constexpr int kLooksUntilAttached = 6;
 inline constexpr size_t kMaxAttached = 256;
+inline constexpr std::chrono::milliseconds kAttachPatience{10000};
 // In a cluster: the loop checks deadlines every kTick. If it did not for this long, it hangs.
 inline constexpr std::chrono::seconds kStuckTime{30};
 // In a cluster: how often an agent notes that it is there, and after how long without such a note

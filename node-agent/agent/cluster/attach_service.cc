@@ -13,6 +13,9 @@
 namespace weft::agent {
 namespace {
 
+// How soon the end of the service is noticed during the work at a process.
+constexpr std::chrono::milliseconds kEndInterval{20};
+
 bool HasLibrary(const std::vector<Mapping>& mappings) {
   return std::ranges::any_of(mappings, [](const Mapping& mapping) {
     return mapping.name.find("libweft.so") != std::string::npos;
@@ -41,6 +44,11 @@ void AttachService::SetContainers(std::map<std::string, std::string> containers)
   }
   if (!thread_.joinable()) thread_ = ThreadWithoutSignals([this] { Work(); });
   wake_.notify_one();
+}
+
+bool AttachService::is_settled() const {
+  const std::lock_guard lock(mutex_);
+  return settled_ && loaded_.empty();
 }
 
 std::vector<int32_t> AttachService::TakeLoaded() {
@@ -82,7 +90,7 @@ void AttachService::Work() {
     });
     if (is_open && ++looks < kLooksUntilAttached) continue;
     const std::lock_guard lock(mutex_);
-    if (number == wanted_number_ && !settled_.exchange(true)) ++news_;
+    if (number == wanted_number_ && !std::exchange(settled_, true)) ++news_;
   }
 }
 
@@ -96,6 +104,7 @@ std::optional<CgroupPlace> AttachService::ServedPlace(
 
 // `all`: also processes that were not in a container of before.
 void AttachService::Look(const std::map<std::string, std::string>& containers, bool all) {
+  TakeLate();
   const std::vector<int32_t> alive = AllProcesses();
   std::erase_if(seen_,
                 [&](const auto& entry) { return !std::ranges::binary_search(alive, entry.first); });
@@ -110,6 +119,8 @@ void AttachService::Look(const std::map<std::string, std::string>& containers, b
       if (place != seen.place) seen = {.looks = seen.looks, .place = std::move(place)};
     }
     if (seen.place) LookAt(pid, *seen.place, seen);
+    // Its area is adopted at once.
+    if (!newly_loaded_.empty()) Publish();
     const std::lock_guard lock(mutex_);
     if (ends_) return;
   }
@@ -139,9 +150,12 @@ void AttachService::LookAt(int32_t pid, const CgroupPlace& place, Seen& seen) {
 }
 
 void AttachService::Try(int32_t pid, const CgroupPlace& place, Seen& seen) {
+  const bool is_held_up = std::ranges::any_of(
+      late_, [&](const auto& entry) { return entry.second.pod_uid == place.pod_uid; });
+  if (is_held_up) return;
   const Status loaded =
       with_library_ < kMaxAttached
-          ? load_(pid, place)
+          ? LoadInto(pid, place)
           : Status(Fail(ErrorCode::kLimit, "weft is in " + std::to_string(kMaxAttached) +
                                                " processes of the namespace on this node: make the "
                                                "other pods anew with the label weft.dev/inject"));
@@ -149,10 +163,38 @@ void AttachService::Try(int32_t pid, const CgroupPlace& place, Seen& seen) {
   if (loaded) return;
   const auto pause = std::min<Clock::duration>(kAttachInterval * (1 << std::min(seen.tries, 10)),
                                                kLongestAttachPause);
-  ++seen.tries;
+  // What took longer than patience does not pass soon.
+  seen.tries = late_.contains(pid) ? kTriesUntilRefused : seen.tries + 1;
   seen.next_try = Clock::now() + pause;
   // It ended, or executes another program, which is looked at then.
   seen.why = loaded.error().code == ErrorCode::kNotFound ? "" : loaded.error().message;
+}
+
+Status AttachService::LoadInto(int32_t pid, const CgroupPlace& place) {
+  auto outcome = InBackground([load = load_, pid, place] { return load(pid, place); });
+  if (WaitFor(outcome)) return outcome.get();
+  late_.emplace(pid, LateWork{.pod_uid = place.pod_uid, .outcome = std::move(outcome)});
+  return Fail(ErrorCode::kTimeout,
+              "its files or its memory do not answer, as on a FUSE file system whose server hangs");
+}
+
+// False: the service ends, or patience is over.
+bool AttachService::WaitFor(const std::future<Status>& outcome) const {
+  const auto end = Clock::now() + patience_;
+  while (outcome.wait_for(kEndInterval) != std::future_status::ready) {
+    const std::lock_guard lock(mutex_);
+    if (ends_ || Clock::now() >= end) return false;
+  }
+  return true;
+}
+
+// Those whose thread ended after all have the library now, or are tried again.
+void AttachService::TakeLate() {
+  std::erase_if(late_, [this](const auto& entry) {
+    if (!IsDone(entry.second.outcome)) return false;
+    if (const auto seen = seen_.find(entry.first); seen != seen_.end()) seen->second.next_try = {};
+    return true;
+  });
 }
 
 // One refusal may pass: a process that is about to execute a program (vfork).

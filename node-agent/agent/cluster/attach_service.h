@@ -7,6 +7,10 @@
 // the library, and gets it again at a later look. A process that refuses is tried again later, with
 // growing pauses: its debugger may have ended.
 //
+// Each process gets the library in a thread of its own, which is left behind if it takes longer
+// than kAttachPatience, as in hooks/hook_service.h (docs/adr/0068). Until it ends, no other process
+// of its pod is tried.
+//
 // A process is in a container if its cgroup says so, when it is found, and again while the thread
 // that is used is stopped (LoadOptions::is_meant): its id may be another process's by then.
 //
@@ -19,6 +23,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <future>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -27,6 +32,7 @@
 #include <vector>
 
 #include "lib/base/result.h"
+#include "node-agent/agent/base/limits.h"
 #include "node-agent/agent/cluster/cgroup.h"
 
 namespace weft::agent {
@@ -44,8 +50,9 @@ class AttachService {
     bool operator==(const Outcome&) const = default;
   };
 
-  AttachService(PlaceOf place_of, Load load)
-      : place_of_(std::move(place_of)), load_(std::move(load)) {}
+  // `patience`: with one process.
+  AttachService(PlaceOf place_of, Load load, std::chrono::milliseconds patience = kAttachPatience)
+      : place_of_(std::move(place_of)), load_(std::move(load)), patience_(patience) {}
   AttachService(const AttachService&) = delete;
   AttachService& operator=(const AttachService&) = delete;
   // Ends the thread; processes stay as they are.
@@ -53,8 +60,9 @@ class AttachService {
 
   // From now on the processes at these places get the library: container id -> pod's uid.
   void SetContainers(std::map<std::string, std::string> containers);
-  // Has each process that was there at the last SetContainers got the library, or refused?
-  [[nodiscard]] bool is_settled() const { return settled_.load(); }
+  // Has each process that was there at the last SetContainers got the library, or refused? And were
+  // those that have it taken?
+  [[nodiscard]] bool is_settled() const;
   // A number that grows whenever there is something new to tell.
   [[nodiscard]] uint64_t news() const { return news_.load(); }
   // Returns processes that have the library since the last call.
@@ -73,6 +81,11 @@ class AttachService {
     std::string why;
     Clock::time_point next_try;
   };
+  // Work whose thread was left behind.
+  struct LateWork {
+    std::string pod_uid;
+    std::future<Status> outcome;
+  };
 
   void Work();
   void Look(const std::map<std::string, std::string>& containers, bool all);
@@ -81,17 +94,22 @@ class AttachService {
       int32_t pid, const std::map<std::string, std::string>& containers) const;
   void LookAt(int32_t pid, const CgroupPlace& place, Seen& seen);
   void Try(int32_t pid, const CgroupPlace& place, Seen& seen);
+  // Loads the library, for as long as patience lasts.
+  Status LoadInto(int32_t pid, const CgroupPlace& place);
+  [[nodiscard]] bool WaitFor(const std::future<Status>& outcome) const;
+  void TakeLate();
   void Publish();
 
   const PlaceOf place_of_;
   const Load load_;
+  const std::chrono::milliseconds patience_;
   std::thread thread_;
-  std::atomic<bool> settled_{true};
   std::atomic<uint64_t> news_{0};
 
   mutable std::mutex mutex_;  // of the next members
   std::condition_variable wake_;
   bool ends_ = false;
+  bool settled_ = true;
   std::map<std::string, std::string> wanted_;
   uint64_t wanted_number_ = 0;
   std::vector<int32_t> loaded_;
@@ -101,6 +119,7 @@ class AttachService {
   std::map<int32_t, Seen> seen_;
   std::vector<int32_t> newly_loaded_;
   size_t with_library_ = 0;
+  std::map<int32_t, LateWork> late_;  // by process
 };
 
 }  // namespace weft::agent

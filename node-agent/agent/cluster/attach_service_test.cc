@@ -11,6 +11,8 @@
 
 #include <chrono>
 #include <csignal>
+#include <future>
+#include <memory>
 #include <set>
 
 namespace weft::agent {
@@ -91,8 +93,13 @@ TEST_F(Attach, ProcessesOfTheContainersGetTheLibraryAndNoOthers) {
     return one.Load();
   });
   service.SetContainers({{kContainer, "pod"}});
+  std::vector<int32_t> loaded;
+  ASSERT_TRUE(WaitFor([&] {
+    loaded = service.TakeLoaded();
+    return !loaded.empty();
+  }));
+  EXPECT_EQ(loaded, std::vector<int32_t>{one.pid()});
   ASSERT_TRUE(WaitFor([&] { return service.is_settled(); }));
-  EXPECT_EQ(service.TakeLoaded(), std::vector<int32_t>{one.pid()});
   EXPECT_TRUE(service.TakeLoaded().empty());
   EXPECT_EQ(service.Outcomes().at(kContainer), (AttachService::Outcome{1, {}}));
   service.SetContainers({});
@@ -116,6 +123,56 @@ TEST_F(Attach, ARefusalIsToldWithItsReasonUntilItPasses) {
   refuses = false;
   EXPECT_TRUE(
       WaitFor([&] { return service.Outcomes().at(kContainer) == AttachService::Outcome{2, {}}; }));
+}
+
+TEST_F(Attach, AProcessThatDoesNotAnswerHoldsUpItsPodOnly) {
+  const Process one, two, of_another_pod;
+  const std::string other(64, 'b');
+  places_ = {{one.pid(), {"pod", kContainer}},
+             {two.pid(), {"pod", kContainer}},
+             {of_another_pod.pid(), {"other", other}}};
+  std::promise<void> answer;
+  // Ones: loads that have begun; tens: those that have ended.
+  const auto counts = std::make_shared<std::atomic<int>>();
+  const auto load = [&, counts, answered = answer.get_future().share()](
+                        int32_t pid, const CgroupPlace& place) -> Status {
+    if (place.pod_uid == "other") return of_another_pod.Load();
+    if (++*counts == 1) answered.wait();
+    const Status loaded = (pid == one.pid() ? one : two).Load();
+    *counts += 10;
+    return loaded;
+  };
+  AttachService service(Places(), load, std::chrono::milliseconds(100));
+  service.SetContainers({{kContainer, "pod"}, {other, "other"}});
+  ASSERT_TRUE(WaitFor([&] {
+    (void)service.TakeLoaded();
+    return service.is_settled() && service.Outcomes().at(other).with_library == 1;
+  }));
+  EXPECT_EQ(service.Outcomes().at(kContainer).refused.size(), 1u);
+  EXPECT_EQ(*counts, 1);
+  answer.set_value();
+  EXPECT_TRUE(WaitFor([&] {
+    return service.Outcomes().at(kContainer) == AttachService::Outcome{2, {}} && *counts == 22;
+  }));
+}
+
+TEST_F(Attach, AServiceEndsWhileAProcessDoesNotAnswer) {
+  const Process one;
+  places_ = {{one.pid(), {"pod", kContainer}}};
+  std::promise<void> answer;
+  const auto begun = std::make_shared<std::atomic<bool>>();
+  {
+    AttachService service(
+        Places(),
+        [begun, answered = answer.get_future().share()](int32_t, const CgroupPlace&) -> Status {
+          *begun = true;
+          answered.wait();
+          return Fail(ErrorCode::kNotFound, "it ended");
+        });
+    service.SetContainers({{kContainer, "pod"}});
+    ASSERT_TRUE(WaitFor([&] { return begun->load(); }));
+  }
+  answer.set_value();
 }
 
 }  // namespace
