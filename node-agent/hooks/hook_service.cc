@@ -217,6 +217,8 @@ void HookService::Work() {
     TakeCalls();
     TakeLate();
     if ((looked != number_ || !changed_.empty() || HasRules()) && !Look()) continue;
+    const bool has_more = !late_.empty() || !changed_.empty();
+    if (has_more_.exchange(has_more) && !has_more) ++news_;
     if (looked != number_) {
       looked = number_;
       const std::lock_guard lock(mutex_);
@@ -240,6 +242,7 @@ void HookService::TakeOrders() {
     const std::lock_guard lock(mutex_);
     if (number_ == wanted_number_) return;
     number_ = wanted_number_;
+    finished_.clear();
     std::map<std::string, const Container*> before;
     for (const Container& container : containers_) before[KeyOf(container.of)] = &container;
     for (const Container& container : wanted_) {
@@ -296,6 +299,7 @@ void HookService::TakeAnswers() {
   std::set<const FunctionCache*> changed;
   for (const Container& container : containers_)
     if (container.cache->ForgetIncomplete()) changed.insert(container.cache.get());
+  if (!changed.empty()) finished_.clear();
   const std::lock_guard lock(mutex_);
   for (const Container& container : containers_) {
     if (!changed.contains(container.cache.get())) continue;
@@ -327,7 +331,8 @@ bool HookService::Look() {
     TakeOrders();
     if (number_ != number) return false;
   }
-  changed_.clear();
+  changed_ = std::exchange(again_, {});
+  finished_.clear();
   return true;
 }
 
@@ -360,9 +365,11 @@ void HookService::LookAt(int32_t pid, Seen& seen) {
   const bool changed = !was_member || seen.objects != objects;
   seen.is_member = true;
   seen.objects = objects;
-  const bool is_told = changed_.contains(KeyOf(container->of));
-  if ((is_told || (changed && !container->of.rules.empty())) && !Hook(pid, *container, objects))
+  const bool is_told = changed_.contains(KeyOf(container->of)) && !finished_.contains(pid);
+  if ((is_told || (changed && !container->of.rules.empty())) && !Hook(pid, *container, objects)) {
     seen.objects = 0;
+    if (container->of.rules.empty()) again_.insert(KeyOf(container->of));
+  }
 }
 
 // Returns false if it is to be tried again. `objects`: the number of those that it had when it was
@@ -425,8 +432,12 @@ void HookService::TakeLate() {
     const bool is_current = std::ranges::any_of(containers_, [&](const Container& container) {
       return KeyOf(container.of) == KeyOf(of) && container.of.rules == of.rules;
     });
+    // What was slow to read is known now.
+    for (Container& container : containers_)
+      if (container.of.rules == of.rules) container.cache = at->second.container.cache;
     if (is_current) {
-      Take(at->first, at->second.container, at->second.objects, at->second.outcome.get());
+      if (Take(at->first, at->second.container, at->second.objects, at->second.outcome.get()))
+        finished_.insert(at->first);
     } else {
       const std::lock_guard lock(mutex_);
       SetFailure(at->first, {});

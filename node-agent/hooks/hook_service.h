@@ -78,6 +78,9 @@ class HookService {
   Status SetContainers(std::vector<HookedContainer> containers);
   // Do all processes that are there have what the last rules say?
   [[nodiscard]] bool is_settled() const { return settled_.load(); }
+  // Is there nothing left to do? Not while a thread that was left behind may still hook a process
+  // for rules that are gone: only this service takes that off.
+  [[nodiscard]] bool is_done() const { return settled_.load() && !has_more_.load(); }
   // A number that grows whenever there is something new to tell.
   [[nodiscard]] uint64_t news() const { return news_.load(); }
 
@@ -147,6 +150,7 @@ class HookService {
   UniqueFd wake_;
   std::thread thread_;
   std::atomic<bool> settled_{true};
+  std::atomic<bool> has_more_{false};  // after a look there was work left behind, or to do again
   std::atomic<uint64_t> news_{0};
 
   mutable std::mutex mutex_;  // of the next members
@@ -169,10 +173,12 @@ class HookService {
   // The thread's own.
   std::vector<Container> containers_;
   std::set<std::string> changed_;  // names of containers whose rules changed since the last look
+  std::set<std::string> again_;    // likewise: that the next look takes for changed
   Listeners listeners_;
   uint64_t number_ = 0;
   std::map<int32_t, Seen> seen_;
   std::map<int32_t, LateWork> late_;  // by process
+  std::set<int32_t> finished_;        // late work that counts: it is not done again
   uint64_t answers_ = 0;              // of the server, that are known
   std::chrono::steady_clock::time_point took_answers_;
 };

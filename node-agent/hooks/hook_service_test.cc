@@ -26,6 +26,7 @@
 #include <semaphore>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "lib/abi/hooks.h"
 #include "lib/base/unique_fd.h"
@@ -261,6 +262,15 @@ TEST(HookServiceTest, AFileThatNeverAnswersKeepsNoOtherPodWaiting) {
   }
   WaitForRefusal(service, "hangs/app: its files or its memory do not answer");
   WaitForRefusal(service, "other/app: it has not loaded libweft.so");
+
+  // The Trace ends. The thread may still hook for it, so the service is not done before the thread.
+  std::vector<HookedContainer> containers{hangs.Container("hangs"), other.Container("other")};
+  for (HookedContainer& container : containers) container.rules.clear();
+  ASSERT_TRUE(service.SetContainers(containers));
+  while (!service.is_settled()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_FALSE(service.is_done());
+  kill(hangs.pid, SIGKILL);
+  while (!service.is_done()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
 }
 
 }  // namespace

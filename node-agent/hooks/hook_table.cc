@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "lib/abi/control.h"
 #include "lib/api/value_type.h"
@@ -105,6 +106,7 @@ bool HookTable::IsLibrary(const LoadedObject& object) {
 
 Result<HookTable> HookTable::Open(const ProcessMemory& memory,
                                   const std::vector<LoadedObject>& objects) {
+  WEFT_ASSIGN(ProcessClaim claim, ProcessClaim::Take(memory.pid()));
   const auto library = std::ranges::find_if(objects, IsLibrary);
   if (library == objects.end()) return Fail(ErrorCode::kNotFound, "it has not loaded libweft.so");
   WEFT_ASSIGN(const UniqueFd file, memory.OpenObject(*library));
@@ -123,7 +125,7 @@ Result<HookTable> HookTable::Open(const ProcessMemory& memory,
         "before there was an agent (start it without)");
   if (hooks.version != WEFT_HOOKS_VERSION)
     return Fail(ErrorCode::kNotFound, "its libweft.so is of another version: restart it");
-  HookTable table(memory, hooks, hooks_at);
+  HookTable table(std::move(claim), memory, hooks, hooks_at);
   table.is_attached_ = library->name == kLoadedLibrary;
   for (const weft_hook_area& area : hooks.areas)
     if (IsSound(area)) WEFT_TRY(table.Load(area));

@@ -8,12 +8,14 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/abi/hooks.h"
 #include "lib/base/bytes.h"
 #include "lib/base/result.h"
 #include "node-agent/hooks/event_layout.h"
+#include "node-agent/hooks/process_claim.h"
 #include "node-agent/hooks/process_memory.h"
 
 namespace weft::hooks {
@@ -44,7 +46,8 @@ Result<std::vector<uint8_t>> MakeDetour(uint64_t thunk, uint64_t function, uint6
 
 class HookTable {
  public:
-  // kNotFound: the process has no libweft.so, or one that made no areas; the message says which.
+  // The process is this table's as long as it lives. kTimeout: it is another one's. kNotFound: the
+  // process has no libweft.so, or one that made no areas; the message says which.
   // kCorrupt: its tables contradict themselves.
   static Result<HookTable> Open(const ProcessMemory& memory,
                                 const std::vector<LoadedObject>& objects);
@@ -58,7 +61,8 @@ class HookTable {
   [[nodiscard]] bool is_unknown_to_unwinders() const {
     return is_attached_ && (header_.replaced & WEFT_REPLACED_UNWINDERS_KNOW) == 0;
   }
-  // Can functions of Go be hooked? If not, the library was not loaded by an agent that saw Go.
+  // Can functions of Go be hooked? If not, neither an agent that loaded the library nor the library
+  // itself, by the program's note, saw that it is one of Go.
   [[nodiscard]] bool takes_go() const { return header_.enter_go != 0; }
   // What the library says, and where.
   [[nodiscard]] const weft_hooks& header() const { return header_; }
@@ -79,14 +83,16 @@ class HookTable {
     weft_hook_table table{};
   };
 
-  HookTable(const ProcessMemory& memory, const weft_hooks& header, uint64_t header_at)
-      : memory_(&memory), header_(header), header_at_(header_at) {}
+  HookTable(ProcessClaim claim, const ProcessMemory& memory, const weft_hooks& header,
+            uint64_t header_at)
+      : claim_(std::move(claim)), memory_(&memory), header_(header), header_at_(header_at) {}
   Status Load(const weft_hook_area& place);
   Result<weft_hook> AddTo(Area& area, const NewHook& hook);
   // Writes `resume` of the hook.
   [[nodiscard]] Result<std::vector<uint8_t>> MakeThunkOf(uint64_t thunk, uint64_t hook_at,
                                                          const NewHook& of, weft_hook& hook) const;
 
+  ProcessClaim claim_;
   const ProcessMemory* memory_;
   weft_hooks header_;
   uint64_t header_at_;

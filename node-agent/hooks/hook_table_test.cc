@@ -11,11 +11,13 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "lib/base/unique_fd.h"
 #include "lib/elf/elf_image.h"
 #include "node-agent/hooks/displace.h"
+#include "node-agent/hooks/process_claim.h"
 
 namespace weft::hooks {
 namespace {
@@ -82,6 +84,19 @@ TEST(HooksPage, HasTheStructsThatAreShared) {
       .first = kHook, .last = 0x90400, .code_used = 0x60, .data_used = 0x600};
   const auto* table_bytes = reinterpret_cast<const uint8_t*>(&table);
   EXPECT_EQ(std::vector<uint8_t>(table_bytes, table_bytes + sizeof(table)), Golden("golden-table"));
+}
+
+TEST(ProcessClaimTest, AProcessIsOneOwnersAtATime) {
+  {
+    auto first = ProcessClaim::Take(7);
+    ASSERT_TRUE(first);
+    const ProcessClaim moved = std::move(*first);
+    const auto second = ProcessClaim::Take(7);
+    ASSERT_FALSE(second);
+    EXPECT_EQ(second.error().code, ErrorCode::kTimeout);
+    EXPECT_TRUE(ProcessClaim::Take(8));
+  }
+  EXPECT_TRUE(ProcessClaim::Take(7));
 }
 
 #ifdef WEFT_LIBRARY

@@ -41,8 +41,8 @@ inline constexpr size_t kStackBytes = size_t{64} << 10;
 inline constexpr std::chrono::milliseconds kLookInterval{500};
 // How long the work at one process may keep that at others waiting. Its files and memory may lie on
 // a file system of its own that never answers (FUSE). Not less than WEFT_HOOKS_PATIENCE_MS, for
-// which a process waits at its start.
-inline constexpr std::chrono::milliseconds kHookPatience{10000};
+// which a process waits at its start, and enough for one file whose types take kTypesPatience.
+inline constexpr std::chrono::milliseconds kHookPatience{15000};
 // Looks in which a new process may still become one that is recorded.
 inline constexpr int kLooksAtNew = 4;
 // Names that are shown for one that was not found; names of one file that it is compared with, and
@@ -57,6 +57,7 @@ inline constexpr size_t kMaxObjectNames = 1024;
 inline constexpr uint64_t kTypesMemoryBytes = uint64_t{256} << 20;
 inline constexpr uint64_t kTypesAddressBytes = uint64_t{8} << 30;
 inline constexpr std::chrono::seconds kTypesPatience{10};
+static_assert(kHookPatience > kTypesPatience + std::chrono::seconds(3));
 inline constexpr size_t kMaxTypesBytes = size_t{16} << 20;  // of its answer
 inline constexpr int kMaxTypeDepth = 64;                    // typedefs of typedefs, namespaces
 inline constexpr size_t kMaxFieldNameBytes = 128;

@@ -82,7 +82,7 @@ void HookPart::Settle() {
       session->hook_notices = service->second->hooks.Refusals(session->order->spec.trace_name);
   }
   std::erase_if(services_, [&](const auto& entry) {
-    return !needed.contains(entry.first) && entry.second->hooks.is_settled();
+    return !needed.contains(entry.first) && entry.second->hooks.is_done();
   });
 }
 

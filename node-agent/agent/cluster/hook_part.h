@@ -4,7 +4,8 @@
 // if a session records functions there.
 //
 // Invariants:
-//   1. A namespace's service ends only when it has taken off all hooks of its containers.
+//   1. A namespace's service ends only when it has taken off all hooks of its containers, also
+//      those of a thread that it had left behind (docs/adr/0068).
 //   2. After the agent's start, each namespace of a restored session that recorded functions has a
 //      service, also where no session asks for functions any more: an agent that died may have
 //      left hooks.
