@@ -8,7 +8,7 @@ import signal
 import time
 import unittest
 
-from tests.local.weft_local import EMITTER, LocalTest, is_running, session_folder
+from tests.local.weft_local import EMITTER, PATIENCE, LocalTest, is_running, session_folder
 
 LONG = os.environ.get("WEFT_LONG") == "1"
 
@@ -78,7 +78,7 @@ class Deaths(LocalTest):
         os.kill(keeper, signal.SIGSTOP)
         weft.kill()
         os.kill(keeper, signal.SIGKILL)
-        weft.communicate()
+        weft.wait(PATIENCE)  # its program may have begun, and then keeps the pipes open
         # Another test's recording may remove the folder from here on.
         self.wait_for(lambda: not any(is_running(pid) for pid in others))
         living = self.start("-e", "emitter:*", program=self.emitter("--events", 10, "--hold", gate), output="living")
