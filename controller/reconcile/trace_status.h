@@ -11,8 +11,9 @@
 
 namespace weft::controller {
 
-// The pods that the Trace selects and that are not over.
 inline constexpr std::string_view kNotAllowed = "NotAllowed";  // of kConditionProcessesAttached
+
+// The pods that the Trace selects and that are not over.
 std::vector<const PodFacts*> SelectedPods(const Situation& situation);
 
 // Whether the pod could have the library, and was made before it was there.

@@ -16,6 +16,18 @@ namespace {
 // How soon the end of the service is noticed during the work at a process.
 constexpr std::chrono::milliseconds kEndInterval{20};
 
+// "process 12 traces it": "a process traces it". So processes with the same reason are one group.
+std::string WithoutIds(std::string why) {
+  for (const std::string word : {"process", "thread"}) {
+    for (size_t at = 0; (at = why.find(word + " ", at)) != std::string::npos; at += word.size()) {
+      const size_t begin = at + word.size() + 1;
+      const size_t end = std::min(why.find_first_not_of("0123456789", begin), why.size());
+      if (end != begin) why.replace(at, end - at, "a " + word);
+    }
+  }
+  return why;
+}
+
 bool HasLibrary(const std::vector<Mapping>& mappings) {
   return std::ranges::any_of(mappings, [](const Mapping& mapping) {
     return mapping.name.find("libweft.so") != std::string::npos;
@@ -204,7 +216,8 @@ void AttachService::Publish() {
     if (!seen.place) continue;
     Outcome& outcome = outcomes[seen.place->container_id];
     if (seen.has_library) ++outcome.with_library;
-    if (!seen.why.empty() && seen.tries >= kTriesUntilRefused) ++outcome.refused[seen.why];
+    if (!seen.why.empty() && seen.tries >= kTriesUntilRefused)
+      ++outcome.refused[WithoutIds(seen.why)];
   }
   const std::lock_guard lock(mutex_);
   loaded_.insert(loaded_.end(), newly_loaded_.begin(), newly_loaded_.end());

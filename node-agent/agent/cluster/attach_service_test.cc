@@ -113,13 +113,14 @@ TEST_F(Attach, ARefusalIsToldWithItsReasonUntilItPasses) {
   places_ = {{one.pid(), {"pod", kContainer}}, {two.pid(), {"pod", kContainer}}};
   std::atomic<bool> refuses{true};
   AttachService service(Places(), [&](int32_t pid, const CgroupPlace&) -> Status {
-    if (refuses) return Fail(ErrorCode::kUnsupported, "it is a Go program");
+    if (refuses)
+      return Fail(ErrorCode::kPermission, "process " + std::to_string(1000 + pid) + " traces it");
     return (pid == one.pid() ? one : two).Load();
   });
   service.SetContainers({{kContainer, "pod"}});
   ASSERT_TRUE(WaitFor([&] { return service.is_settled(); }));
   EXPECT_EQ(service.Outcomes().at(kContainer),
-            (AttachService::Outcome{0, {{"it is a Go program", 2}}}));
+            (AttachService::Outcome{0, {{"a process traces it", 2}}}));
   refuses = false;
   EXPECT_TRUE(
       WaitFor([&] { return service.Outcomes().at(kContainer) == AttachService::Outcome{2, {}}; }));

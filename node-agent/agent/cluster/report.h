@@ -15,8 +15,8 @@
 
 namespace weft::agent {
 
-// The session's pods of this node that have the library; where it records nothing but the kernel,
-// all of them.
+// The session's pods of this node that have the library, or may get it (user.attach); where it
+// records nothing but the kernel, all of them.
 struct SelectedPods {
   std::map<std::string, bool> reachable;  // uid -> its containers can be told; its cgroup is there
   std::map<std::string, std::string> names;
