@@ -36,11 +36,13 @@ bool IsTrue(const Json& object, kube::JsonPath path) {
 }
 
 // What runs with the node's process ids, or is privileged, is a part of the node.
-std::string WhyNotAttached(const PodFacts& pod, bool has_node_pids, const Json& container) {
+std::string WhyNotAttached(const PodFacts& pod, const Json& object, const Json& container) {
   const auto wish = pod.labels.find(std::string(kube::kInjectLabel));
   if (wish != pod.labels.end() && wish->second == "disabled")
     return "its pod has the label weft.dev/inject: disabled";
-  if (has_node_pids) return "its pod has the node's process ids (hostPID)";
+  if (!TextAt(object, {"metadata", "annotations", "kubernetes.io/config.mirror"}).empty())
+    return "its pod is static: the node knows it by another uid than the API server";
+  if (IsTrue(object, {"spec", "hostPID"})) return "its pod has the node's process ids (hostPID)";
   if (IsTrue(container, {"securityContext", "privileged"})) return "it is privileged";
   return "";
 }
@@ -88,13 +90,12 @@ PodFacts ReadPod(const Json& pod) {
   bool has_volume = false;
   ForEach(pod, {"spec", "volumes"},
           [&](const Json& volume) { has_volume = has_volume || IsWeftVolume(volume); });
-  const bool has_node_pids = IsTrue(pod, {"spec", "hostPID"});
   const auto add = [&](const Json& container) {
     const std::string name = TextAt(container, {"name"});
     if (has_volume && HasLibrary(container))
       facts.containers.push_back(name);
     else
-      facts.bare[name] = WhyNotAttached(facts, has_node_pids, container);
+      facts.bare[name] = WhyNotAttached(facts, pod, container);
     const uint64_t limit = ReadQuantity(TextAt(container, {"resources", "limits", "memory"}));
     if (limit != 0) facts.memory_limits[name] = limit;
   };
@@ -108,6 +109,7 @@ PodFacts ReadPod(const Json& pod) {
       facts.ids[id.substr(at + 3)] = TextAt(status, {"name"});
       facts.images[TextAt(status, {"name"})] = TextAt(status, {"imageID"});
     }
+    if (At(status, {"state", "running"}) != nullptr) facts.running.insert(TextAt(status, {"name"}));
     if (facts.waiting.empty()) facts.waiting = TextAt(status, {"state", "waiting", "reason"});
   };
   ForEach(pod, {"status", "containerStatuses"}, add_id);

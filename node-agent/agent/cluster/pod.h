@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,8 +20,9 @@ struct PodFacts {
   // Containers that were made without it: name -> why it is not loaded into their processes; "": it
   // may be.
   std::map<std::string, std::string> bare;
-  std::map<std::string, std::string> ids;     // of containers that run, as in their cgroups -> name
-  std::map<std::string, std::string> images;  // of containers that run: name -> its image's digest
+  std::map<std::string, std::string> ids;     // of containers that ran, as in their cgroups -> name
+  std::set<std::string> running;              // names of containers that run now
+  std::map<std::string, std::string> images;  // of containers that ran: name -> its image's digest
   // LD_PRELOAD that a container's image sets, and weft's replaces (image_preload.h): name -> value
   std::map<std::string, std::string> replaced_preloads;
   std::map<std::string, uint64_t> memory_limits;  // of containers, bytes

@@ -20,6 +20,11 @@ std::string FileOf(std::string folder, const std::string& container, const char*
   return folder.append("/").append(container).append(suffix);
 }
 
+SelectedPods::Reason NotStarted(const PodFacts& pod) {
+  return {"NotStarted",
+          "no container has started" + (pod.waiting.empty() ? "" : " (" + pod.waiting + ")")};
+}
+
 }  // namespace
 
 std::string AttachPolicy::WhyNot(const std::string& name_space) const {
@@ -235,18 +240,19 @@ SelectedPods PodTable::SelectedBy(const Session& session) const {
 std::optional<SelectedPods::Reason> PodTable::WhyNotAttached(const Session& session,
                                                              const std::string& uid,
                                                              const Pod& pod) const {
-  if (!Attaches(session) || session.attach_pending) return std::nullopt;
-  bool has_started = false;
+  if (!Attaches(session)) return std::nullopt;
+  if (session.attach_pending && !ContainersOf(session, pod).empty()) return std::nullopt;
+  bool is_running = false;
   for (const auto& [name, why] : pod.facts.bare) {
+    if (!api::MatchesContainer(session.order->spec.record.pods, name)) continue;
     if (session.attached.contains(ContainerKey(uid, name))) return std::nullopt;
-    const auto is_its = [&](const auto& id) { return id.second == name; };
-    has_started = has_started || std::ranges::any_of(pod.facts.ids, is_its);
+    is_running = is_running || pod.facts.running.contains(name);
   }
-  if (has_started)
+  if (is_running)
     return SelectedPods::Reason{"NotAttached",
                                 "the library could not be loaded into a process of the pod; the "
                                 "condition ProcessesAttached has the reasons"};
-  return SelectedPods::Reason{"NotStarted", "no container has started"};
+  return NotStarted(pod.facts);
 }
 
 std::optional<SelectedPods::Reason> PodTable::WhyWithoutLibrary(
@@ -268,9 +274,7 @@ std::optional<SelectedPods::Reason> PodTable::WhyWithoutLibrary(
         "the container's environment (env -i, su); keep LD_PRELOAD and WEFT_CONTAINER there, or "
         "record functions of the program with spec.kernel.userProbes"};
   if (has_started) return std::nullopt;
-  const std::string& why = pod.facts.waiting;
-  return SelectedPods::Reason{"NotStarted",
-                              "no container has started" + (why.empty() ? "" : " (" + why + ")")};
+  return NotStarted(pod.facts);
 }
 
 bool SelectsForKernel(const Session& session, const PodTable::Pod& pod) {

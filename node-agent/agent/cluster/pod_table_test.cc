@@ -113,7 +113,8 @@ TEST_F(PodTableTest, ATraceThatAttachesSelectsContainersThatWereMadeWithoutTheLi
   PodFacts facts = Facts();
   facts.containers.clear();
   facts.bare = {{"main", ""}, {"side", "it is privileged"}};
-  facts.ids = {{"cc", "main"}};
+  facts.ids = {{"cc", "main"}, {"dd", "side"}};
+  facts.running = {"main"};
   table.List({facts});
   const PodTable::Pod& pod = table.all().at(kUid);
   Session session = MakeClusterSession();
@@ -121,11 +122,17 @@ TEST_F(PodTableTest, ATraceThatAttachesSelectsContainersThatWereMadeWithoutTheLi
   session.order->spec.record.user.attach = true;
   EXPECT_EQ(table.ContainersOf(session, pod), std::vector<std::string>{"main"});
   EXPECT_EQ(table.SelectedBy(session).without_library.at(kUid).reason, "NotAttached");
+  session.attach_pending = true;
+  EXPECT_TRUE(table.SelectedBy(session).without_library.empty());
   session.attached = {key_};
   EXPECT_TRUE(table.SelectedBy(session).without_library.empty());
   session.order->spec.record.pods.containers = {"side"};
   EXPECT_TRUE(table.ContainersOf(session, pod).empty());
   EXPECT_TRUE(table.SelectedBy(session).untouched.contains(kUid));
+  EXPECT_EQ(table.SelectedBy(session).without_library.at(kUid).reason, "NotStarted");
+  facts.running = {"side"};
+  table.See(facts);
+  EXPECT_EQ(table.SelectedBy(session).without_library.at(kUid).reason, "NotAttached");
   EXPECT_FALSE(table_.SelectsForUser(session, pod)) << "the policy of this one does not allow it";
   EXPECT_NE(table_.WhyNotAttached(session), "");
 }

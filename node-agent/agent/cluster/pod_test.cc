@@ -51,9 +51,22 @@ TEST(ReadPod, ContainersWithoutTheLibraryMayBeAttachedToUnlessTheyArePartsOfTheN
   pod["spec"]["hostPID"] = true;
   for (const auto& [name, why] : ReadPod(pod).bare)
     EXPECT_EQ(why, "its pod has the node's process ids (hostPID)");
+  pod["metadata"]["annotations"]["kubernetes.io/config.mirror"] = "hash";
+  for (const auto& [name, why] : ReadPod(pod).bare)
+    EXPECT_TRUE(why.starts_with("its pod is static"));
   pod["metadata"]["labels"]["weft.dev/inject"] = "disabled";
   for (const auto& [name, why] : ReadPod(pod).bare)
     EXPECT_EQ(why, "its pod has the label weft.dev/inject: disabled");
+}
+
+TEST(ReadPod, ContainersThatRunNow) {
+  Json pod = Pod();
+  EXPECT_TRUE(ReadPod(pod).running.empty());
+  Json& statuses = pod["status"]["containerStatuses"];
+  statuses[0]["state"]["running"]["startedAt"] = "2026-11-28T10:00:00Z";
+  EXPECT_EQ(ReadPod(pod).running, std::set<std::string>{"main"});
+  statuses[0]["state"] = {{"waiting", {{"reason", "CrashLoopBackOff"}}}};
+  EXPECT_TRUE(ReadPod(pod).running.empty());
 }
 
 TEST(ReadPod, AVolumeOfThatNameAloneIsNotOurs) {
