@@ -193,9 +193,9 @@ class Functions(WeftTest):
             told = self.attached_condition()
             self.assertEqual((told["status"], told["reason"]), ("False", "AttachedInPart"))
             self.assertIn("traces it", told["message"])
-            self.assertEqual([(skipped["reason"], skipped["names"]) for skipped
-                              in get("bare", "trace", "t")["status"]["pods"]["skipped"]],
-                             [("NotAttached", ["debugged"])])
+            self.wait_for(lambda: [(skipped["reason"], skipped["names"]) for skipped
+                                   in get("bare", "trace", "t")["status"]["pods"].get("skipped", [])]
+                          == [("NotAttached", ["debugged"])], "the pod under a debugger does not count as skipped")
         self.wait_for(lambda: self.attached_condition()["status"] == "True", "it stays refused")
         self.assertTrue(self.is_hooked(sample))
         self.run_tenant("bare")

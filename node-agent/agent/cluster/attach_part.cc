@@ -16,6 +16,12 @@
 namespace weft::agent {
 namespace {
 
+// Was the session ready as its order is now?
+bool WasReady(const api::TraceSession& order) {
+  return order.status.observed_generation == order.metadata.generation &&
+         api::IsTrue(order.status.conditions, api::kConditionReady);
+}
+
 // The library looks for its control file there, finds none, and makes an area of its own.
 constexpr const char* kNoFolder = "/.weft-attached";
 
@@ -71,9 +77,9 @@ void AttachPart::Settle() {
     for (const SessionChannel& channel : session->channels) {
       if (channel.of_kernel() || channel.phase > ChannelPhase::kOn) continue;
       const auto pod = pods_.all().find(channel.definition.pod_uid);
-      if (pod == pods_.all().end() ||
-          !pod->second.facts.bare.contains(channel.definition.container))
-        continue;
+      if (pod == pods_.all().end()) continue;
+      const auto bare = pod->second.facts.bare.find(channel.definition.container);
+      if (bare == pod->second.facts.bare.end() || !bare->second.empty()) continue;
       for (const auto& [id, name] : pod->second.facts.ids)
         if (name == channel.definition.container)
           wanted[session->order->metadata.name_space].emplace(id, pod->first);
@@ -87,13 +93,14 @@ void AttachPart::Settle() {
     service->attach.SetContainers(wanted[name_space]);
     service->told = service->attach.news();
   }
+  not_adopted_.clear();
   for (const auto& [uid, session] : agent_.parts().sessions.all()) Tell(*session);
   std::erase_if(services_, [&](const auto& entry) {
     return wanted[entry.first].empty() && entry.second->attach.is_settled();
   });
 }
 
-void AttachPart::Tell(Session& session) const {
+void AttachPart::Tell(Session& session) {
   session.attach_notices.clear();
   session.attached.clear();
   session.attach_pending = false;
@@ -101,7 +108,9 @@ void AttachPart::Tell(Session& session) const {
   const auto service = services_.find(session.order->metadata.name_space);
   const auto outcomes = service == services_.end() ? std::map<std::string, AttachService::Outcome>()
                                                    : service->second->attach.Outcomes();
-  session.attach_pending = service != services_.end() && !service->second->attach.is_settled();
+  const bool is_pending = service != services_.end() && !service->second->attach.is_settled();
+  // Once it was ready, containers come and go.
+  session.attach_pending = is_pending && !WasReady(*session.order);
   const api::PodSelection& selection = session.order->spec.record.pods;
   std::map<std::string, Refusal> refusals;  // why -> of whom
   for (const auto& [uid, pod] : pods_.all()) {
@@ -110,10 +119,24 @@ void AttachPart::Tell(Session& session) const {
       if (!why.empty() && api::MatchesContainer(selection, name))
         refusals[why].containers.insert(pod.facts.name + "/" + name);
     for (const auto& [id, name] : pod.facts.ids) {
-      const auto outcome = outcomes.find(id);
-      if (outcome == outcomes.end() || !api::MatchesContainer(selection, name)) continue;
-      if (outcome->second.with_library != 0) session.attached.insert(ContainerKey(uid, name));
-      for (const auto& [why, processes] : outcome->second.refused) {
+      const auto bare = pod.facts.bare.find(name);
+      if (bare == pod.facts.bare.end() || !bare->second.empty() ||
+          !api::MatchesContainer(selection, name))
+        continue;
+      const auto found = outcomes.find(id);
+      const AttachService::Outcome outcome =
+          found == outcomes.end() ? AttachService::Outcome() : found->second;
+      const std::string key = ContainerKey(uid, name);
+      const bool has_area = !agent_.parts().areas.AdoptedFor(key).empty();
+      const bool is_untried =
+          is_pending && pod.facts.running.contains(name) && outcome == AttachService::Outcome();
+      if (has_area || is_untried) session.attached.insert(key);
+      if (outcome.with_library != 0 && !has_area) {
+        not_adopted_.insert(key);
+        if (!why_not_adopted_.empty())
+          refusals[why_not_adopted_].containers.insert(pod.facts.name + "/" + name);
+      }
+      for (const auto& [why, processes] : outcome.refused) {
         refusals[why].processes += processes;
         refusals[why].containers.insert(pod.facts.name + "/" + name);
       }
@@ -131,8 +154,16 @@ bool AttachPart::Poll() {
       any = true;
     }
   }
-  // What is not adopted, such as an area that is one too many, records nothing.
-  if (any) (void)agent_.parts().areas.LookForAreas();
+  // What is not adopted, such as an area that is one too many, records nothing. The finder finds it
+  // again.
+  ControlAreas& areas = agent_.parts().areas;
+  if (any) {
+    const Status looked = areas.LookForAreas();
+    why_not_adopted_ = looked ? "" : looked.error().message;
+  }
+  any = any || std::ranges::any_of(not_adopted_, [&](const std::string& container) {
+          return !areas.AdoptedFor(container).empty();
+        });
   return any || std::ranges::any_of(services_, [](const auto& entry) {
            return entry.second->told != entry.second->attach.news();
          });

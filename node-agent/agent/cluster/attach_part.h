@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "node-agent/agent/cluster/attach_service.h"
@@ -41,11 +42,15 @@ class AttachPart {
     uint64_t told = 0;  // its news that are in the sessions
   };
 
-  void Tell(Session& session) const;
+  void Tell(Session& session);
 
   Agent& agent_;
   const PodTable& pods_;
   std::map<std::string, std::unique_ptr<Service>> services_;  // by namespace
+  // Containers with a process that has the library, of which no control area was adopted, as told
+  // last; why the last area that was not adopted was not.
+  std::set<std::string> not_adopted_;
+  std::string why_not_adopted_;
 };
 
 }  // namespace weft::agent

@@ -109,9 +109,11 @@ void AgentParts::SettleMemory() {
 Finder::Verdict AgentParts::OnFound(FoundMemory found) {
   if (!found.is_control) return rings.TakeFound(std::move(found));
   const auto container = lookup_.ContainerOf(found.pid);
-  return container && areas.Adopt(*container, found.inode, std::move(found.fd))
-             ? Finder::Verdict::kKnown
-             : Finder::Verdict::kTryAgain;
+  if (!container) return Finder::Verdict::kLater;  // a session may ask for it
+  const Status adopted = areas.Adopt(*container, found.inode, std::move(found.fd));
+  if (adopted) return Finder::Verdict::kKnown;
+  return adopted.error().code == ErrorCode::kLimit ? Finder::Verdict::kLater
+                                                   : Finder::Verdict::kTryAgain;
 }
 
 void AgentParts::OnConsumer(ConsumerLink& link, ipc::Message message) {

@@ -147,7 +147,7 @@ class Session {
   bool hooks_pending = false;              // processes do not have the hooks of the order yet
   std::vector<std::string> absences;       // in a cluster: when no agent was here (absence.h)
   // In a cluster, with user.attach: why processes do not get the library, for messages; containers
-  // that were made without it and have a process with it; processes are still tried first.
+  // made without it that have a process with it, or are not tried; the first tries are not over.
   std::vector<std::string> attach_notices;
   std::set<std::string> attached;
   bool attach_pending = false;
