@@ -204,6 +204,9 @@ struct weft_replacement {
 enum weft_replaced_state {
   WEFT_REPLACED_TRIED = 1 << 0,
   WEFT_REPLACED_UNWINDERS_KNOW = 1 << 1, /* unwinders find the library's code */
+  /* Why they do not; neither: a function could not be replaced. */
+  WEFT_REPLACED_NONE_FOUND = 1 << 2,   /* no function tells unwinders of loaded objects */
+  WEFT_REPLACED_OTHERS_FOUND = 1 << 3, /* another object has one, too */
 };
 
 struct weft_hooks {

@@ -270,7 +270,8 @@ Status Load(int32_t pid, const LoadOptions& options) {
 
 Status LoadLibrary(int32_t pid, const LoadOptions& options) {
   WEFT_TRY(Load(pid, options));
-  // Where this fails, exits are refused, and filters that the program makes later are not seen.
+  // Where this fails, exits are refused, and filters that the program makes later are not seen,
+  // until a later call.
   (void)hooks::ReplaceFunctions(pid);
   return {};
 }

@@ -25,8 +25,9 @@ struct LoadOptions {
   std::function<bool(int32_t pid)> is_meant;
 };
 
-// Does nothing if the process has the library. Errors as those of CheckTarget. kNotFound also: it
-// is not the one that is meant. Blocks for some milliseconds.
+// Of a process that has the library only what an agent did not end is done: functions of its C
+// library that do not lead to the library yet (replace_functions.h). Errors as those of
+// CheckTarget. kNotFound also: it is not the one that is meant. Blocks for some milliseconds.
 Status LoadLibrary(int32_t pid, const LoadOptions& options);
 
 // Returns the path of the library that belongs to this program.

@@ -43,11 +43,11 @@ class Planner {
     has_shadow_stack_ = HasShadowStack(memory.pid());
     if (has_shadow_stack_)
       why_no_exits_ = "the process has a shadow stack";
-    else if (table.is_unknown_to_unwinders())
+    else if (const std::string why = table.WhyUnknownToUnwinders(); !why.empty())
       why_no_exits_ =
-          "weft was loaded into the running program, and no function that tells unwinders of "
-          "loaded objects could be replaced, so exceptions would not find their way past an exit; "
-          "start the program with weft to record exits";
+          "weft was loaded into the running program, and exceptions would not find their way past "
+          "an exit: " +
+          why + "; or start the program with weft to record exits";
   }
 
   void Plan(const LoadedObject& object) {

@@ -104,6 +104,22 @@ bool HookTable::IsLibrary(const LoadedObject& object) {
   return object.name == kLibrary || object.name == kLoadedLibrary;
 }
 
+std::string HookTable::WhyUnknownToUnwinders() const {
+  if (!is_attached_ || (header_.replaced & WEFT_REPLACED_UNWINDERS_KNOW) != 0) return "";
+  const std::string function = "function that tells unwinders of loaded objects";
+  if ((header_.replaced & WEFT_REPLACED_TRIED) == 0)
+    return "no " + function +
+           " could be replaced, since the process could not be stopped, or an agent ended "
+           "meanwhile; record it again";
+  if ((header_.replaced & WEFT_REPLACED_NONE_FOUND) != 0)
+    return "no " + function + " was found in its symbols";
+  if ((header_.replaced & WEFT_REPLACED_OTHERS_FOUND) != 0)
+    return "another file than its C library may have a " + function;
+  return "a " + function +
+         " could not be replaced, since its first bytes cannot be moved, or are too far from "
+         "memory for hooks";
+}
+
 Result<HookTable> HookTable::Open(const ProcessMemory& memory,
                                   const std::vector<LoadedObject>& objects) {
   WEFT_ASSIGN(ProcessClaim claim, ProcessClaim::Take(memory.pid()));

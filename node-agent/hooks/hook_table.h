@@ -57,10 +57,8 @@ class HookTable {
 
   // Was the library loaded by an agent (node-agent/attach)?
   [[nodiscard]] bool is_attached() const { return is_attached_; }
-  // Do unwinders not find the library's code?
-  [[nodiscard]] bool is_unknown_to_unwinders() const {
-    return is_attached_ && (header_.replaced & WEFT_REPLACED_UNWINDERS_KNOW) == 0;
-  }
+  // Returns why unwinders do not find the library's code; "": they do.
+  [[nodiscard]] std::string WhyUnknownToUnwinders() const;
   // Can functions of Go be hooked? If not, neither an agent that loaded the library nor the library
   // itself, by the program's note, saw that it is one of Go.
   [[nodiscard]] bool takes_go() const { return header_.enter_go != 0; }

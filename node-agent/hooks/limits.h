@@ -43,6 +43,9 @@ inline constexpr std::chrono::milliseconds kLookInterval{500};
 // a file system of its own that never answers (FUSE). Not less than WEFT_HOOKS_PATIENCE_MS, for
 // which a process waits at its start, and enough for one file whose types take kTypesPatience.
 inline constexpr std::chrono::milliseconds kHookPatience{15000};
+// How long replacing functions of the C library waits for others that work at the process.
+inline constexpr std::chrono::seconds kReplacePatience{1};
+inline constexpr std::chrono::milliseconds kReplacePause{10};
 // Looks in which a new process may still become one that is recorded.
 inline constexpr int kLooksAtNew = 4;
 // Names that are shown for one that was not found; names of one file that it is compared with, and

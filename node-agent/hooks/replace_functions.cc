@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "lib/api/trace.h"
@@ -89,6 +90,11 @@ class Replacer {
         is_on_if_there(WEFT_REPLACED_DL_ITERATE_PHDR) &&
         (is_on(WEFT_REPLACED_DL_FIND_OBJECT) || is_on(WEFT_REPLACED_DL_ITERATE_PHDR)))
       state |= WEFT_REPLACED_UNWINDERS_KNOW;
+    else if (!is_certain_)
+      state |= WEFT_REPLACED_OTHERS_FOUND;
+    else if (!found_.contains(WEFT_REPLACED_DL_FIND_OBJECT) &&
+             !found_.contains(WEFT_REPLACED_DL_ITERATE_PHDR))
+      state |= WEFT_REPLACED_NONE_FOUND;
     return memory_.Write(table_.header_at() + offsetof(weft_hooks, replaced), AsBytes(state));
   }
 
@@ -162,14 +168,26 @@ class Replacer {
   bool is_certain_ = true;         // which functions unwinders ask
 };
 
+// Waits for others that work at the process.
+Result<HookTable> OpenTable(const ProcessMemory& memory, const std::vector<LoadedObject>& objects) {
+  const auto end = std::chrono::steady_clock::now() + kReplacePatience;
+  for (;;) {
+    auto table = HookTable::Open(memory, objects);
+    if (table || table.error().code != ErrorCode::kTimeout ||
+        std::chrono::steady_clock::now() >= end)
+      return table;
+    std::this_thread::sleep_for(kReplacePause);
+  }
+}
+
 }  // namespace
 
 Status ReplaceFunctions(int32_t pid) {
   WEFT_ASSIGN(const std::vector<MappedRange> ranges, ReadRanges(pid));
   const std::vector<LoadedObject> objects = ObjectsOf(ranges);
   WEFT_ASSIGN(const ProcessMemory memory, ProcessMemory::Open(pid));
-  WEFT_ASSIGN(HookTable table, HookTable::Open(memory, objects));
-  // Go's programs have no exits, and unwind by their own tables.
+  WEFT_ASSIGN(HookTable table, OpenTable(memory, objects));
+  // Go's programs have no exits, unwind by their own tables, and make system calls themselves.
   if (!table.is_attached() || table.takes_go() ||
       (table.header().replaced & WEFT_REPLACED_TRIED) != 0 || HasShadowStack(pid))
     return {};

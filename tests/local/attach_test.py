@@ -75,6 +75,8 @@ spec:
         record: [entry]
 """
 PTRACE_SEIZE = 0x4206
+# Offset of `replaced` in struct weft_hooks.
+REPLACED_AT = 88
 # musl-gcc does not look there.
 KERNEL_HEADERS = ("-idirafter", "/usr/include", "-idirafter", f"/usr/include/{platform.machine()}-linux-gnu")
 
@@ -260,7 +262,7 @@ class Linked(AttachTest):
 
     def test_exits_are_refused_where_unwinders_cannot_be_told_of_them(self):
         err = self.check_linked("cc", "-static", strip=("dl_iterate_phdr", "_dl_find_object"), exits=False)
-        self.assertIn("no function that tells unwinders of loaded objects could be replaced", err)
+        self.assertIn("no function that tells unwinders of loaded objects was found in its symbols", err)
 
     def test_musl(self):
         self.check_linked("musl-gcc", *KERNEL_HEADERS)
@@ -456,6 +458,24 @@ class LoaderTest(AttachTest):
 
 
 class Deaths(LoaderTest):
+    def test_the_next_recording_replaces_functions(self):
+        """As after a death between the load and the last write, the library does not say that it was done."""
+        program = self.run_program("busy")
+        loader = self.load(program)
+        _, err = loader.communicate(timeout=PATIENCE)
+        self.assertEqual((loader.returncode, err), (0, ""))
+        maps = pathlib.Path(f"/proc/{program.pid}/maps").read_text().splitlines()
+        base = next(line for line in maps if "/memfd:libweft.so" in line).split("-")[0]
+        symbols = subprocess.run(["nm", "-D", LIBRARY], capture_output=True, text=True, check=True).stdout
+        hooks = next(line for line in symbols.splitlines() if line.endswith(" weft_hooks")).split()[0]
+        with open(f"/proc/{program.pid}/mem", "r+b", buffering=0) as memory:
+            memory.seek(int(base, 16) + int(hooks, 16) + REPLACED_AT)
+            self.assertEqual(memory.read(8), (3).to_bytes(8, "little"))
+            memory.seek(-8, os.SEEK_CUR)
+            memory.write(bytes(8))
+        self.run_program = lambda: program
+        self.check_functions()
+
     def test_leave_a_thread_that_computes(self):
         self.check("busy")
 

@@ -52,6 +52,9 @@ Status AttachedProcesses::Attach(const std::vector<int32_t>& pids, const Load& l
   // A process may end at any moment, and then is left out. It may also execute another program,
   // into which the next round loads.
   Status looked = areas_.LookForAreas();
+  // An agent may have died after it loaded the library, before it had done all.
+  for (const auto& [pid, pidfd] : running)
+    if (finder_.ControlOf(pid) != 0) (void)load(pid);
   bool has_loaded = true;
   for (int round = 0; round < kLoadRounds && looked && has_loaded; ++round) {
     has_loaded = false;

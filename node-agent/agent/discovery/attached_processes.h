@@ -25,14 +25,14 @@ class AttachedProcesses {
  public:
   using Send = std::function<void(ipc::Message)>;  // to the keeper
 
-  // Loads libweft.so into a running process.
+  // Loads libweft.so into a running process, or, in one that has it, ends what an agent left.
   using Load = std::function<Status(int32_t pid)>;
 
   // `finder` and `areas` must outlive this object.
   AttachedProcesses(Finder& finder, ControlAreas& areas, Send keeper)
       : finder_(finder), areas_(areas), keeper_(std::move(keeper)) {}
 
-  // Attaches to these processes, which run already; those without libweft.so get it by `load`.
+  // Attaches to these processes, which run already, by `load`.
   // Processes that end meanwhile are left out. kPermission: this agent may not look into other
   // processes; kNotFound: all have ended; kInvalid and what `load` returns: one of them cannot be
   // recorded. Call RemoveAll after an error.
