@@ -217,6 +217,7 @@ class Unwound(AttachTest):
         self.assertEqual(ends, {(f"{name}_{moment}", unwound): count for moment in ("exit", "call")
                                 for name, unwound, count in (
                                     ("Deep(int)", 1, 280), ("Guarded(int, int&)", 1, 70), ("Ended(void*)", 2, 10),
+                                    ("Jumps()", 1, 10),
                                     ("Price(int)", 0, 70), ("Price(double)", 0, 70))})
         self.touch("release")
         self.assertEqual(process.wait(PATIENCE), 0)

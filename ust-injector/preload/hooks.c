@@ -397,10 +397,24 @@ extern uint64_t _Unwind_GetIP(void* context) __attribute__((weak));
 #define WEFT_UNWIND_FORCED 8   // _UA_FORCE_UNWIND
 #define WEFT_UNWIND_GO_ON 8    // _URC_CONTINUE_UNWIND
 
+// Returns the number of the thread's newest call that runs and was not unwound; 0: not known.
+static uint32_t newest_call(const struct weft_depth* thread) {
+  for (weft_call_id id = thread->newest; id != 0;) {
+    const uint32_t number = weft_call_number(id);
+    const struct weft_hook_call* call = &weft_hook_calls[number];
+    // acquire: pairs with the release that published the call
+    const uint64_t turn = __atomic_load_n(&call->turn, __ATOMIC_ACQUIRE);
+    if (weft_call_id_of(number, turn) != id) return 0;  // another one's by now
+    if (call->unwound != turn && !weft_call_is_lost(number)) return number;
+    id = call->open.around;
+  }
+  return 0;
+}
+
 // Returns the number of the call in whose stub's frame the unwinder is: its return address tells
 // or, without that, it is the thread's newest call, since inner frames come first. 0: not known.
 static uint32_t unwound_call(void* context, const struct weft_depth* thread) {
-  if (_Unwind_GetIP == NULL) return weft_call_number(thread->newest);
+  if (_Unwind_GetIP == NULL) return newest_call(thread);
   const uint64_t distance = _Unwind_GetIP(context) - weft_stub_of(0);
   return distance < WEFT_HOOK_STUBS * WEFT_HOOK_STUB_BYTES
              ? (uint32_t)(distance / WEFT_HOOK_STUB_BYTES)
