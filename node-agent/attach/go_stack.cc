@@ -15,9 +15,10 @@ namespace weft::attach {
 namespace {
 
 // Go's heap, which has the stacks of goroutines, begins at the first address that is free of
-// 0xc000000000, 0x1c000000000, and so on.
+// 0xc000000000, 0x1c000000000, and so on. Stacks of threads are mapped from the top down: with 32
+// bits of randomness, which is the most, that begins above 0x6fff00000000.
 constexpr uint64_t kHeapBegin = 0xc000000000;
-constexpr uint64_t kHeapEnd = 0x7f0000000000;
+constexpr uint64_t kHeapEnd = 0x600000000000;
 // Without a libc, the first thread uses this much of its stack, and runs goroutines elsewhere.
 constexpr uint64_t kFirstStackBytes = uint64_t{64} << 10;
 constexpr int kStartStackField = 28;  // of /proc/PID/stat

@@ -4,12 +4,10 @@
 
 #include <elf.h>
 #include <fcntl.h>
-#include <linux/kcmp.h>
 #include <linux/seccomp.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +19,7 @@
 #include "lib/base/unique_fd.h"
 #include "lib/elf/elf_image.h"
 #include "node-agent/attach/limits.h"
+#include "node-agent/hooks/code_change.h"
 #include "node-agent/hooks/process_memory.h"
 
 namespace weft::attach {
@@ -115,7 +114,7 @@ Result<Target> CheckTarget(int32_t pid) {
                                             " traces it (a debugger, strace): end that first");
   if (status.seccomp == SECCOMP_MODE_STRICT) return RefuseStrict();
   if (status.has_shadow_stack) return Refuse("it has a shadow stack, which weft cannot serve");
-  if (syscall(SYS_kcmp, pid, status.parent, KCMP_VM, 0UL, 0UL) == 0)
+  if (hooks::ShareMemory(pid, status.parent))
     return Refuse(
         "it runs on the memory of its parent (vfork) and will execute another program; "
         "try again then");

@@ -60,6 +60,8 @@ Result<pid_t> Spawn(const HelperCall& call, int answer, int file, int second) {
   posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", O_WRONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, file, 3);
   if (second >= 0) posix_spawn_file_actions_adddup2(&actions, second, 4);
+  // Those that this process's parent left open, too.
+  posix_spawn_file_actions_addclosefrom_np(&actions, second >= 0 ? 5 : 4);
   std::vector<std::string> words{call.program.substr(call.program.rfind('/') + 1)};
   words.insert(words.end(), call.arguments.begin(), call.arguments.end());
   pid_t pid = 0;

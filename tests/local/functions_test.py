@@ -421,8 +421,7 @@ class Switching(HotFunctionsTest):
         """The program checks the result of each call while its functions are switched 300 times, and
         while what switches them is killed at any point, 40 times; 1,000 and 100 times in the long form."""
         weft, pid, over = self.start_hot()
-        self.wait_for(lambda: self.session_processes(weft).get("weft-agent"))
-        time.sleep(1)
+        self.wait_for_events()
         done = subprocess.run([SWITCH, str(pid), "1000" if LONG else "300"], capture_output=True, text=True, check=False, timeout=PATIENCE)
         self.assertEqual(done.returncode, 0, done.stderr)
         for _ in range(100 if LONG else 40):
