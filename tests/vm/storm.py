@@ -99,11 +99,11 @@ def assert_in_order(test, seen):
 
 
 def assert_prefix(test, seen):
-    """Checks that all calls of each thread up to one of them have entry and exit, and that nothing
-    follows."""
+    """Checks that all calls of each thread up to one of them have entry and exit, and that no entry
+    follows. Exits may: when weft dies, the module ends the event of entries before that of exits."""
     for thread, numbers in seen.entries.items():
         test.assertEqual(numbers, list(range(len(numbers))), f"thread {thread}")
-        test.assertIn(len(numbers) - seen.exits.get(thread, 0), (0, 1), f"thread {thread}")
+        test.assertLessEqual(len(numbers) - seen.exits.get(thread, 0), 1, f"thread {thread}")
 
 
 def assert_same_books(test, counts, seen, ring, calls):
