@@ -10,18 +10,18 @@
 
 namespace weft {
 
-std::vector<int32_t> AllProcesses() {
-  std::vector<int32_t> pids;
-  DIR* dir = opendir("/proc");
-  if (dir == nullptr) return pids;
+std::vector<int32_t> IdsIn(const std::string& folder) {
+  std::vector<int32_t> ids;
+  DIR* dir = opendir(folder.c_str());
+  if (dir == nullptr) return ids;
   while (const dirent* entry = readdir(dir)) {
-    int32_t pid = 0;
+    int32_t id = 0;
     const char* end = entry->d_name + std::strlen(entry->d_name);
-    if (std::from_chars(entry->d_name, end, pid).ptr == end && pid > 0) pids.push_back(pid);
+    if (std::from_chars(entry->d_name, end, id).ptr == end && id > 0) ids.push_back(id);
   }
   closedir(dir);
-  std::ranges::sort(pids);
-  return pids;
+  std::ranges::sort(ids);
+  return ids;
 }
 
 }  // namespace weft

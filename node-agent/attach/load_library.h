@@ -25,7 +25,7 @@ struct LoadOptions {
   std::function<bool(int32_t pid)> is_meant;
 };
 
-// Of a process that has the library only what an agent did not end is done: functions of its C
+// A process that has the library gets only what an agent did not finish: functions of its C
 // library that do not lead to the library yet (replace_functions.h). Errors as those of
 // CheckTarget. kNotFound also: it is not the one that is meant. Blocks for some milliseconds.
 Status LoadLibrary(int32_t pid, const LoadOptions& options);

@@ -2,7 +2,6 @@
 // See stopped_process.h. ptrace(2).
 #include "node-agent/hooks/stopped_process.h"
 
-#include <dirent.h>
 #include <sys/ptrace.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -12,12 +11,12 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
-#include <cstring>
 #include <fstream>
 #include <string>
 #include <thread>
 
 #include "lib/abi/hooks.h"
+#include "lib/base/processes.h"
 #include "node-agent/hooks/limits.h"
 
 namespace weft::hooks {
@@ -84,16 +83,7 @@ bool IsSignalled(int32_t pid, int32_t tid) {
 }
 
 std::vector<int32_t> ThreadsOf(int32_t pid) {
-  std::vector<int32_t> threads;
-  DIR* dir = opendir(("/proc/" + std::to_string(pid) + "/task").c_str());
-  if (dir == nullptr) return threads;
-  while (const dirent* entry = readdir(dir)) {
-    int32_t tid = 0;
-    const char* end = entry->d_name + std::strlen(entry->d_name);
-    if (std::from_chars(entry->d_name, end, tid).ptr == end && tid > 0) threads.push_back(tid);
-  }
-  closedir(dir);
-  return threads;
+  return IdsIn("/proc/" + std::to_string(pid) + "/task");
 }
 
 Result<StoppedProcess> StoppedProcess::Stop(int32_t pid) {

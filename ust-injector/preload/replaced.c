@@ -92,9 +92,9 @@ struct iteration {
   bool is_told;  // of the library
 };
 
-// The callback for the library comes within that for the first object, the program: under the lock
-// of the C library, on which callbacks rely for their own data (libgcc's cache), and with its
-// counts of loads, by which they see that their data is old.
+// The callback for the library comes within that for the first object, the program. So the C
+// library's lock is held, on which callbacks rely for their own data (libgcc's cache), and the
+// counts of loads are the program's, by which callbacks see that their data is old.
 static int tell(struct object_headers* info, size_t size, void* data) {
   struct iteration* of = data;
   const int result = of->callback(info, size, of->data);

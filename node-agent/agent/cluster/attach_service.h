@@ -8,8 +8,8 @@
 // growing pauses: its debugger may have ended.
 //
 // Each process gets the library in a thread of its own, which is left behind if it takes longer
-// than kAttachPatience, as in hooks/hook_service.h (docs/adr/0068). Until it ends, no other process
-// of its pod is tried.
+// than kAttachPatience, as in hooks/hook_service.h (docs/adr/0068). Until it ends, weft
+// tries no other process in that pod.
 //
 // A process is in a container if its cgroup says so, when it is found, and again while the thread
 // that is used is stopped (LoadOptions::is_meant): its id may be another process's by then.

@@ -2,21 +2,19 @@
 // See finder.h.
 #include "node-agent/agent/discovery/finder.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cstring>
 #include <fstream>
 #include <sstream>
 
 #include "lib/abi/control.h"
 #include "lib/base/copy_fd.h"
 #include "lib/base/pidfd.h"
+#include "lib/base/processes.h"
 #include "node-agent/agent/base/limits.h"
 
 namespace weft::agent {
@@ -27,25 +25,10 @@ constexpr std::string_view kControlName = "/memfd:" WEFT_CONTROL_MEMFD_NAME " (d
 // Anonymous shared memory. Its size, and then its header, tell whether it is a control area.
 constexpr std::string_view kAnonymousName = "/dev/zero (deleted)";
 
-// Returns the numbers that are names in a folder of /proc.
-std::set<int32_t> NumbersIn(const std::string& folder) {
-  std::set<int32_t> numbers;
-  DIR* dir = opendir(folder.c_str());
-  if (dir == nullptr) return numbers;
-  while (const dirent* entry = readdir(dir)) {
-    int32_t number = 0;
-    const char* end = entry->d_name + std::strlen(entry->d_name);
-    const auto [at, error] = std::from_chars(entry->d_name, end, number);
-    if (error == std::errc() && at == end) numbers.insert(number);
-  }
-  closedir(dir);
-  return numbers;
-}
-
 std::vector<int32_t> ChildrenOf(int32_t pid) {
   std::vector<int32_t> children;
   const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
-  for (const int32_t tid : NumbersIn(tasks)) {
+  for (const int32_t tid : IdsIn(tasks)) {
     std::ifstream in(tasks + "/" + std::to_string(tid) + "/children");
     for (int32_t child = 0; in >> child;) children.push_back(child);
   }
@@ -146,7 +129,7 @@ void Finder::Know(const UniqueFd& memory) {
 // --- rounds --------------------------------------------------------------------------------------
 
 void Finder::Begin() {
-  for (const int32_t pid : NumbersIn("/proc")) rounds_of_[pid] = kRoundsOfNewProcesses;
+  for (const int32_t pid : AllProcesses()) rounds_of_[pid] = kRoundsOfNewProcesses;
 }
 
 void Finder::LookAtMembers() { Look(false); }
@@ -155,7 +138,8 @@ void Finder::LookAtAll() { Look(true); }
 void Finder::Look(bool all) {
   if (!refusal_.empty()) return;
   ++round_;
-  std::set<int32_t> alive = NumbersIn("/proc");
+  const std::vector<int32_t> pids = AllProcesses();
+  std::set<int32_t> alive(pids.begin(), pids.end());
   for (const int32_t own : OwnProcesses()) alive.erase(own);
   std::erase_if(rounds_of_, [&](const auto& entry) { return !alive.contains(entry.first); });
   std::erase_if(file_of_, [&](auto& entry) { return !alive.contains(entry.first); });
