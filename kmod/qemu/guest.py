@@ -6,6 +6,7 @@ installed here runs there, at the same path. The machine is emulated (TCG): it n
 nested virtualisation. It is this process's child and dies with it.
 """
 
+import contextlib
 import ctypes
 import dataclasses
 import os
@@ -20,8 +21,8 @@ import threading
 import time
 
 from kmod.qemu import initrd, kernels
-from kmod.qemu.settings import (BOOT_TIMEOUT, BUILT_KERNELS, CPUS, KERNEL_COMPLAINED, MEMORY, MONITOR_PERIOD,
-                                NOT_STARTED, SLOW_MEMORY, SLOW_PATIENCE, TIMED_OUT, TIMEOUT, TOP)
+from kmod.qemu.settings import (BOOT_TIMEOUT, BUILT_KERNELS, CPUS, KERNEL_COMPLAINED, LOOK_PERIOD, MEMORY,
+                                MONITOR_PERIOD, NOT_STARTED, SLOW_MEMORY, SLOW_PATIENCE, TIMED_OUT, TIMEOUT, TOP)
 
 QEMU = "qemu-system-x86_64"
 PR_SET_PDEATHSIG = 1
@@ -65,10 +66,12 @@ class Options:
 
 @dataclasses.dataclass
 class Result:
-    """The result of a guest: the exit status of `vm run`, and the console's lines."""
+    """The result of a guest: the exit status of `vm run`, the console's lines, those that are complaints, and
+    where the CPUs of a guest were that took too long."""
     status: int
     console: list
     complaints: list
+    cpus: list = dataclasses.field(default_factory=list)
 
 
 def die_with_parent(number=signal.SIGKILL):
@@ -163,8 +166,30 @@ def tell_monitor(path, options, started, ended):
                 return
 
 
+def where_cpus_are(path):
+    """Returns what the emulator tells of its CPUs: for each one the line with its instruction pointer. Two
+    looks, a second apart, tell a CPU that stands from one that works."""
+    lines = []
+    with socket.socket(socket.AF_UNIX) as monitor:
+        monitor.settimeout(LOOK_PERIOD)
+        try:
+            monitor.connect(str(path))
+            for _ in range(2):
+                answer = b""
+                monitor.sendall(b"info registers -a\n")
+                with contextlib.suppress(TimeoutError):
+                    while data := monitor.recv(65536):
+                        answer += data
+                lines += [line.strip() for line in answer.decode(errors="replace").splitlines()
+                          if line.startswith(("CPU#", "RIP="))]
+        except OSError as error:
+            lines.append(f"the emulator does not answer: {error}")
+    return lines or ["the emulator does not answer"]
+
+
 def wait(process, options, work):
-    """Waits until the guest ends. False: it did not boot, or took too long, and was ended."""
+    """Waits until the guest ends. Returns nothing, or, of one that did not boot or took too long, and was
+    ended, where its CPUs were."""
     started, ended = threading.Event(), threading.Event()
     teller = threading.Thread(target=tell_monitor, args=(work / "monitor", options, started, ended))
     teller.start()
@@ -172,12 +197,14 @@ def wait(process, options, work):
     try:
         while process.poll() is None:
             if time.monotonic() > deadline:
-                return False
+                ended.set()
+                teller.join()
+                return where_cpus_are(work / "monitor")
             if not started.is_set() and (work / "exchange/started").exists():
                 started.set()
                 deadline = time.monotonic() + options.timeout
             time.sleep(0.05)
-        return True
+        return []
     finally:
         ended.set()
         process.kill()
@@ -217,7 +244,8 @@ def run(kernel, command, options, stdout=None):
         # pylint: disable-next=consider-using-with
         process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=stdout,
                                    preexec_fn=die_with_parent)
-        in_time = wait(process, options, work)
+        late = wait(process, options, work)
         if options.console:
             shutil.copy(work / "console", options.console)
-        return examine(in_time, work / "exchange", work / "console", options.allow)
+        result = examine(not late, work / "exchange", work / "console", options.allow)
+        return dataclasses.replace(result, cpus=late)

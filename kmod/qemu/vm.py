@@ -58,6 +58,8 @@ def run(args):
     if result.status in (guest.TIMED_OUT, guest.KERNEL_COMPLAINED, NOT_STARTED):
         shown = result.complaints[:guest.TAIL] + ["--- the console's end:"] + \
             result.console[-guest.TAIL:]
+        if result.cpus:
+            shown += ["--- its CPUs, seen twice:"] + result.cpus
         print(f"vm: status {result.status}; the guest's kernel said:", *shown, sep="\n  ",
               file=sys.stderr)
     return result.status

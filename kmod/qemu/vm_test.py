@@ -6,6 +6,7 @@ The first part looks at the checker alone; the second starts guests of the kerne
 
 import os
 import pathlib
+import re
 import select
 import subprocess
 import sys
@@ -158,6 +159,7 @@ class GuestTest(unittest.TestCase):
         self.assertEqual(ran.returncode, TIMED_OUT)
         self.assertEqual(ran.stdout, "begins\n")
         self.assertIn("status 124", ran.stderr)
+        self.assertEqual(len(re.findall(r"^ +CPU#0\n +RIP=\w{16} ", ran.stderr, re.MULTILINE)), 2, ran.stderr)
 
     def test_a_guest_ends_with_its_starter(self):
         """The starter's output arrives as a whole, because the starter ends only after the
