@@ -62,6 +62,7 @@ std::optional<Found> OpenFirst(const std::string& root, const std::vector<std::s
 // Opens the file that was split off an object.
 std::optional<Found> OpenSplitOff(const DebugNotes& notes, const std::string& root,
                                   const std::string& path, bool DebugNotes::* has) {
+  if (notes.build_id.empty()) return std::nullopt;
   return OpenFirst(root, PlacesOf(notes, path), notes.build_id, has);
 }
 

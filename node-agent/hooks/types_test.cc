@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Types of functions: from debug information to a rule. testing/typed.c and typed_cpp.cc are a
 // library with debug information, typed_bare the same without.
+#include <elf.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -52,6 +54,20 @@ TEST(Types, AreThoseOfTheSource) {
   EXPECT_EQ(types.at("typed_variable"), (FunctionTypes{.args = {{"format", ValueType::kPointer}},
                                                        .returns = ValueType::kInt32,
                                                        .is_variable = true}));
+}
+
+// Programs of Go before 1.24 have no build-id of GNU's, and many have no symbols.
+TEST(DebugFiles, OfAFileWithoutABuildIdAreNone) {
+  const UniqueFd file(memfd_create("bare", MFD_CLOEXEC));
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_ident[EI_DATA] = ELFDATA2LSB;
+  header.e_ident[EI_VERSION] = EV_CURRENT;
+  header.e_ehsize = sizeof(header);
+  ASSERT_EQ(write(file.get(), &header, sizeof(header)), ssize_t{sizeof(header)});
+  EXPECT_TRUE(OpenMoreSymbols(WEFT_TYPES_PROGRAM, file.get(), "/", "/bare").empty());
+  EXPECT_EQ(OpenDebugFile(file.get(), "/", "/bare").error().code, ErrorCode::kNotFound);
 }
 
 TEST(Types, EndBeforeTheFirstThatIsNotInOneRegister) {
