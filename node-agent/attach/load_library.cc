@@ -15,6 +15,7 @@
 #include <thread>
 #include <vector>
 
+#include "lib/base/kill_point.h"
 #include "lib/base/unique_fd.h"
 #include "node-agent/attach/annex.h"
 #include "node-agent/attach/emergency_frame.h"
@@ -114,6 +115,7 @@ class Loader {
     WEFT_ASSIGN(stack_, thread_.Call("mmap", SYS_mmap,
                                      {0, kStackBytes, PROT_READ | PROT_WRITE,
                                       MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0}));
+    KillPoint("library_mapped");
     for (const uint64_t constructor : constructors_) WEFT_TRY(Run(constructor, 0));
     return {};
   }
@@ -270,6 +272,7 @@ Status Load(int32_t pid, const LoadOptions& options) {
 
 Status LoadLibrary(int32_t pid, const LoadOptions& options) {
   WEFT_TRY(Load(pid, options));
+  KillPoint("library_loaded");
   // Where this fails, exits are refused, and filters that the program makes later are not seen,
   // until a later call.
   (void)hooks::ReplaceFunctions(pid);

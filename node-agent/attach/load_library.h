@@ -25,8 +25,9 @@ struct LoadOptions {
   std::function<bool(int32_t pid)> is_meant;
 };
 
-// A process that has the library gets only what an agent did not finish: functions of its C
-// library that do not lead to the library yet (replace_functions.h). Errors as those of
+// A process that has the library gets only what an agent that died did not finish: functions of its
+// C library that do not lead to the library yet (replace_functions.h). If the library's
+// constructors have not run, it is loaded once more. Errors as those of
 // CheckTarget. kNotFound also: it is not the one that is meant. Blocks for some milliseconds.
 Status LoadLibrary(int32_t pid, const LoadOptions& options);
 

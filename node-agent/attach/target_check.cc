@@ -20,6 +20,7 @@
 #include "lib/elf/elf_image.h"
 #include "node-agent/attach/limits.h"
 #include "node-agent/hooks/code_change.h"
+#include "node-agent/hooks/hook_table.h"
 #include "node-agent/hooks/process_memory.h"
 
 namespace weft::attach {
@@ -79,6 +80,15 @@ Result<bool> CheckProgram(int32_t pid) {
   return is_go;
 }
 
+// An agent that died may have left a part of one.
+bool HasLibrary(int32_t pid, const std::vector<hooks::MappedRange>& ranges) {
+  const auto memory = hooks::ProcessMemory::Open(pid);
+  return std::ranges::any_of(hooks::ObjectsOf(ranges), [&](const hooks::LoadedObject& object) {
+    return object.path.find("libweft.so") != std::string::npos &&
+           !(memory && hooks::HookTable::IsHalfLoaded(*memory, object));
+  });
+}
+
 }  // namespace
 
 ProcessStatus ParseStatus(const std::string& text) {
@@ -105,9 +115,7 @@ Result<Target> CheckTarget(int32_t pid) {
     return Refuse("it has ended, and its parent has not taken note of it");
   WEFT_ASSIGN(target.is_go, CheckProgram(pid));
   WEFT_ASSIGN(const std::vector<hooks::MappedRange> ranges, hooks::ReadRanges(pid));
-  target.has_library = std::ranges::any_of(ranges, [](const hooks::MappedRange& range) {
-    return range.executable && range.path.find("libweft.so") != std::string::npos;
-  });
+  target.has_library = HasLibrary(pid, ranges);
   if (target.has_library) return target;
   if (status.tracer != 0)
     return Fail(ErrorCode::kPermission, "process " + std::to_string(status.tracer) +

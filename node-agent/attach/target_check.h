@@ -15,7 +15,7 @@ namespace weft::attach {
 
 struct Target {
   int32_t pid = 0;
-  bool has_library = false;                   // it is there already
+  bool has_library = false;                   // it is there already, and not loaded by half
   bool is_go = false;                         // goroutines have stacks of some KiB
   std::vector<uint8_t> auxiliary;             // /proc/PID/auxv
   std::function<bool(int32_t pid)> is_meant;  // LoadOptions

@@ -97,6 +97,13 @@ Status Apply(const std::vector<Change>& changes, const std::vector<uint64_t>& en
 
 bool ShareMemory(int32_t a, int32_t b) { return syscall(SYS_kcmp, a, b, KCMP_VM, 0UL, 0UL) == 0; }
 
+bool IsOnParentsMemory(int32_t pid) {
+  std::ifstream in("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(in, line);)
+    if (line.starts_with("PPid:")) return ShareMemory(pid, std::atoi(line.c_str() + 5));
+  return false;
+}
+
 Change PutJump(const weft_hook& hook) {
   Change change{.address = hook.address, .puts_jump = true};
   std::memcpy(change.before, hook.original, sizeof(change.before));

@@ -35,6 +35,8 @@ bool HasShadowStack(int32_t pid);
 // Do two processes have one memory, as a vfork child and its parent do? kcmp(2). False also where
 // the kernel does not tell.
 bool ShareMemory(int32_t a, int32_t b);
+// Does a process run on its parent's memory?
+bool IsOnParentsMemory(int32_t pid);
 
 }  // namespace weft::hooks
 

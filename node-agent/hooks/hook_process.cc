@@ -5,9 +5,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
-#include <fstream>
 #include <iterator>
 
 #include "lib/api/filters.h"
@@ -22,13 +20,6 @@
 
 namespace weft::hooks {
 namespace {
-
-int32_t ParentOf(int32_t pid) {
-  std::ifstream in("/proc/" + std::to_string(pid) + "/status");
-  for (std::string line; std::getline(in, line);)
-    if (line.starts_with("PPid:")) return std::atoi(line.c_str() + 5);
-  return 0;
-}
 
 class Planner {
  public:
@@ -333,7 +324,7 @@ bool FunctionCache::ForgetIncomplete() {
 Status HookProcess(int32_t pid, const std::vector<HookRule>& rules, FunctionCache& cache,
                    HookReport& report, const DebugSource& source) {
   // Its parent is hooked, and stopped for that, itself.
-  if (ShareMemory(pid, ParentOf(pid))) return {};
+  if (IsOnParentsMemory(pid)) return {};
   WEFT_ASSIGN(const std::vector<MappedRange> ranges, ReadRanges(pid));
   const std::vector<LoadedObject> objects = ObjectsOf(ranges);
   WEFT_ASSIGN(const ProcessMemory memory, ProcessMemory::Open(pid));

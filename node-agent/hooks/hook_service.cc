@@ -25,8 +25,6 @@ namespace weft::hooks {
 namespace {
 
 constexpr size_t kNamedFunctions = 4;  // in a line of the summary
-// How soon the end of the service is noticed during the work at a process.
-constexpr std::chrono::milliseconds kEndInterval{20};
 
 uint64_t NumberOf(const std::vector<LoadedObject>& objects) {
   std::string text;
@@ -82,6 +80,7 @@ HookService::~HookService() {
     const std::lock_guard lock(mutex_);
     ends_ = true;
   }
+  work_.End();
   eventfd_write(wake_.get(), 1);
   thread_.join();
 }
@@ -217,7 +216,7 @@ void HookService::Work() {
     TakeCalls();
     TakeLate();
     if ((looked != number_ || !changed_.empty() || HasRules()) && !Look()) continue;
-    const bool has_more = !late_.empty() || !changed_.empty();
+    const bool has_more = work_.has_late() || !changed_.empty();
     if (has_more_.exchange(has_more) && !has_more) ++news_;
     if (looked != number_) {
       looked = number_;
@@ -376,41 +375,30 @@ void HookService::LookAt(int32_t pid, Seen& seen) {
 // found to be one of the container's.
 bool HookService::Hook(int32_t pid, const Container& container, uint64_t objects) {
   if (!MayHook(pid, container)) return true;
-  auto outcome = InBackground([pid, rules = container.of.rules, cache = container.cache,
-                               server = server_, pod = container.of.pod_uid] {
-    Outcome of;
-    of.status = HookProcess(pid, rules, *cache, of.report, {.server = server.get(), .pod = pod});
-    return of;
-  });
-  if (WaitFor(outcome)) return Take(pid, container, objects, outcome.get());
+  const auto outcome = work_.Do(pid, {.container = container, .objects = objects},
+                                [pid, rules = container.of.rules, cache = container.cache,
+                                 server = server_, pod = container.of.pod_uid] {
+                                  Outcome of;
+                                  of.status = HookProcess(pid, rules, *cache, of.report,
+                                                          {.server = server.get(), .pod = pod});
+                                  return of;
+                                });
+  if (outcome) return Take(pid, container, objects, *outcome);
   Record(pid, container,
          Fail(ErrorCode::kTimeout,
               "its files or its memory do not answer, as on a FUSE file system whose server hangs; "
               "it is hooked when they do"),
          {});
-  const auto used = container.cache;
-  late_.emplace(
-      pid, LateWork{.container = container, .objects = objects, .outcome = std::move(outcome)});
+  const auto used = container.cache;  // the next call changes `container`
   RenewCache(used);
-  return true;
-}
-
-// False: the service ends, or patience is over.
-bool HookService::WaitFor(const std::future<Outcome>& outcome) const {
-  const auto end = std::chrono::steady_clock::now() + patience_;
-  while (outcome.wait_for(kEndInterval) != std::future_status::ready) {
-    const std::lock_guard lock(mutex_);
-    if (ends_ || std::chrono::steady_clock::now() >= end) return false;
-  }
   return true;
 }
 
 // A pod has one thread that is left behind, not one for each of its processes.
 bool HookService::MayHook(int32_t pid, const Container& container) const {
-  if (container.of.pod_uid.empty()) return !late_.contains(pid);
-  return std::ranges::none_of(late_, [&](const auto& entry) {
-    return entry.second.container.of.pod_uid == container.of.pod_uid;
-  });
+  if (container.of.pod_uid.empty()) return !work_.IsLate(pid);
+  return !work_.AnyLate(
+      [&](const Subject& late) { return late.container.of.pod_uid == container.of.pod_uid; });
 }
 
 // A cache is for one thread, and the one that was left behind has it.
@@ -423,28 +411,22 @@ void HookService::RenewCache(const std::shared_ptr<FunctionCache>& used) {
 // Takes work whose thread ended after all. Rules may have changed meanwhile, and other processes of
 // the pod have waited: all of them are looked at again.
 void HookService::TakeLate() {
-  for (auto at = late_.begin(); at != late_.end();) {
-    if (!IsDone(at->second.outcome)) {
-      ++at;
-      continue;
-    }
-    const HookedContainer& of = at->second.container.of;
+  for (const auto& [pid, late, outcome] : work_.TakeDone()) {
+    const HookedContainer& of = late.container.of;
     const bool is_current = std::ranges::any_of(containers_, [&](const Container& container) {
       return KeyOf(container.of) == KeyOf(of) && container.of.rules == of.rules;
     });
     // What was slow to read is known now.
     for (Container& container : containers_)
-      if (container.of.rules == of.rules) container.cache = at->second.container.cache;
+      if (container.of.rules == of.rules) container.cache = late.container.cache;
     if (is_current) {
-      if (Take(at->first, at->second.container, at->second.objects, at->second.outcome.get()))
-        finished_.insert(at->first);
+      if (Take(pid, late.container, late.objects, outcome)) finished_.insert(pid);
     } else {
       const std::lock_guard lock(mutex_);
-      SetFailure(at->first, {});
+      SetFailure(pid, {});
     }
     for (const Container& container : containers_)
       if (container.of.pod_uid == of.pod_uid) changed_.insert(KeyOf(container.of));
-    at = late_.erase(at);
   }
 }
 

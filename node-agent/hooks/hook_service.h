@@ -25,7 +25,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -35,6 +34,7 @@
 #include <thread>
 #include <vector>
 
+#include "lib/base/patient_work.h"
 #include "lib/base/result.h"
 #include "lib/base/unique_fd.h"
 #include "node-agent/hooks/debug_server.h"
@@ -64,9 +64,9 @@ class HookService {
   // servers (debug_server.h).
   explicit HookService(PodOf pod_of = nullptr, std::chrono::milliseconds patience = kHookPatience)
       : pod_of_(std::move(pod_of)),
-        patience_(patience),
         server_(std::make_shared<DebugServer>(
-            DebugServerSettingsFromEnvironment(/*is_cluster=*/pod_of_ != nullptr))) {}
+            DebugServerSettingsFromEnvironment(/*is_cluster=*/pod_of_ != nullptr))),
+        work_(patience) {}
   HookService(const HookService&) = delete;
   HookService& operator=(const HookService&) = delete;
   // Ends the thread; processes stay as they are.
@@ -108,11 +108,10 @@ class HookService {
     Status status;
     HookReport report;
   };
-  // Work whose thread was left behind.
-  struct LateWork {
+  // What is worked at.
+  struct Subject {
     Container container;
     uint64_t objects = 0;  // as Seen has it
-    std::future<Outcome> outcome;
   };
   using Listeners = std::map<std::string, std::shared_ptr<UniqueFd>>;  // by pod
   struct Seen {
@@ -132,7 +131,6 @@ class HookService {
   bool Hook(int32_t pid, const Container& container, uint64_t objects);
   bool Take(int32_t pid, const Container& container, uint64_t objects, const Outcome& outcome);
   void TakeLate();
-  [[nodiscard]] bool WaitFor(const std::future<Outcome>& outcome) const;
   [[nodiscard]] bool MayHook(int32_t pid, const Container& container) const;
   void RenewCache(const std::shared_ptr<FunctionCache>& used);
   void Record(int32_t pid, const Container& container, const Status& status,
@@ -145,7 +143,6 @@ class HookService {
   [[nodiscard]] bool HasRules() const;
 
   const PodOf pod_of_;
-  const std::chrono::milliseconds patience_;
   const std::shared_ptr<DebugServer> server_;
   UniqueFd wake_;
   std::thread thread_;
@@ -177,9 +174,9 @@ class HookService {
   Listeners listeners_;
   uint64_t number_ = 0;
   std::map<int32_t, Seen> seen_;
-  std::map<int32_t, LateWork> late_;  // by process
-  std::set<int32_t> finished_;        // late work that counts: it is not done again
-  uint64_t answers_ = 0;              // of the server, that are known
+  PatientWork<Outcome, Subject> work_;
+  std::set<int32_t> finished_;  // late work that counts: it is not done again
+  uint64_t answers_ = 0;        // of the server, that are known
   std::chrono::steady_clock::time_point took_answers_;
 };
 

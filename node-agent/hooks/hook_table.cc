@@ -68,6 +68,19 @@ Result<std::vector<uint8_t>> MakeCode(Bytes head, uint64_t first, uint64_t secon
   return bytes;
 }
 
+// Reads what the library says. Returns where it lies.
+Result<uint64_t> ReadHooks(const ProcessMemory& memory, const LoadedObject& library,
+                           weft_hooks& hooks) {
+  WEFT_ASSIGN(const UniqueFd file, memory.OpenObject(library));
+  const auto distance = FindDynamicSymbol(file.get(), WEFT_HOOKS_SYMBOL);
+  if (!distance)
+    return Fail(ErrorCode::kNotFound, "its libweft.so is older than this weft: restart it");
+  const uint64_t hooks_at = library.begin + *distance;
+  if (!memory.Read(hooks_at, &hooks, sizeof(hooks)))
+    return Fail(ErrorCode::kNotFound, "its libweft.so cannot be read");
+  return hooks_at;
+}
+
 Status Corrupt() { return Fail(ErrorCode::kCorrupt, "its table of hooks is damaged"); }
 
 }  // namespace
@@ -104,6 +117,14 @@ bool HookTable::IsLibrary(const LoadedObject& object) {
   return object.name == kLibrary || object.name == kLoadedLibrary;
 }
 
+// The constructor of replaced.c is the last one, and one before it stores the magic number, unless
+// the library may make no system calls.
+bool HookTable::IsHalfLoaded(const ProcessMemory& memory, const LoadedObject& object) {
+  weft_hooks hooks{};
+  return object.name == kLoadedLibrary && ReadHooks(memory, object, hooks) && hooks.magic == 0 &&
+         hooks.replacements[WEFT_REPLACED_DL_FIND_OBJECT].function == 0;
+}
+
 std::string HookTable::WhyUnknownToUnwinders() const {
   if (!is_attached_ || (header_.replaced & WEFT_REPLACED_UNWINDERS_KNOW) != 0) return "";
   const std::string function = "function that tells unwinders of loaded objects";
@@ -123,16 +144,12 @@ std::string HookTable::WhyUnknownToUnwinders() const {
 Result<HookTable> HookTable::Open(const ProcessMemory& memory,
                                   const std::vector<LoadedObject>& objects) {
   WEFT_ASSIGN(ProcessClaim claim, ProcessClaim::Take(memory.pid()));
-  const auto library = std::ranges::find_if(objects, IsLibrary);
+  const auto library = std::ranges::find_if(objects, [&](const LoadedObject& object) {
+    return IsLibrary(object) && !IsHalfLoaded(memory, object);
+  });
   if (library == objects.end()) return Fail(ErrorCode::kNotFound, "it has not loaded libweft.so");
-  WEFT_ASSIGN(const UniqueFd file, memory.OpenObject(*library));
-  const auto distance = FindDynamicSymbol(file.get(), WEFT_HOOKS_SYMBOL);
-  if (!distance)
-    return Fail(ErrorCode::kNotFound, "its libweft.so is older than this weft: restart it");
   weft_hooks hooks{};
-  const uint64_t hooks_at = library->begin + *distance;
-  if (!memory.Read(hooks_at, &hooks, sizeof(hooks)))
-    return Fail(ErrorCode::kNotFound, "its libweft.so cannot be read");
+  WEFT_ASSIGN(const uint64_t hooks_at, ReadHooks(memory, *library, hooks));
   if (hooks.magic != WEFT_HOOKS_MAGIC)
     return Fail(
         ErrorCode::kNotFound,

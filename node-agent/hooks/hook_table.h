@@ -54,6 +54,9 @@ class HookTable {
 
   // Is this object the library?
   static bool IsLibrary(const LoadedObject& object);
+  // Is this object a library into whose load an agent died, before its constructors had run? It
+  // has no use, and the process may have another one.
+  static bool IsHalfLoaded(const ProcessMemory& memory, const LoadedObject& object);
 
   // Was the library loaded by an agent (node-agent/attach)?
   [[nodiscard]] bool is_attached() const { return is_attached_; }

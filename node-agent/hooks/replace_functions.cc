@@ -183,6 +183,8 @@ Result<HookTable> OpenTable(const ProcessMemory& memory, const std::vector<Loade
 }  // namespace
 
 Status ReplaceFunctions(int32_t pid) {
+  // Its parent has the same functions, and is not stopped with it.
+  if (IsOnParentsMemory(pid)) return {};
   WEFT_ASSIGN(const std::vector<MappedRange> ranges, ReadRanges(pid));
   const std::vector<LoadedObject> objects = ObjectsOf(ranges);
   WEFT_ASSIGN(const ProcessMemory memory, ProcessMemory::Open(pid));

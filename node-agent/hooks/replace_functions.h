@@ -14,9 +14,10 @@
 
 namespace weft::hooks {
 
-// Does nothing in a process in which ld.so loaded the library, or in which it was done. kNotFound:
-// it has no library. kPermission, kTimeout: the process cannot be stopped, or is in use by another
-// thread of the agent, and has the functions that it had before: call it again later.
+// Does nothing in a process in which ld.so loaded the library, in which it was done, or that runs
+// on its parent's memory (vfork). kNotFound: it has no library. kPermission, kTimeout: the process
+// cannot be stopped, or is in use by another thread of the agent, and has the functions that it had
+// before: call it again later.
 Status ReplaceFunctions(int32_t pid);
 
 }  // namespace weft::hooks

@@ -13,9 +13,6 @@
 namespace weft::agent {
 namespace {
 
-// How soon the end of the service is noticed during the work at a process.
-constexpr std::chrono::milliseconds kEndInterval{20};
-
 // "process 12 traces it": "a process traces it". So processes with the same reason are one group.
 std::string WithoutIds(std::string why) {
   for (const std::string word : {"process", "thread"}) {
@@ -28,9 +25,9 @@ std::string WithoutIds(std::string why) {
   return why;
 }
 
-bool HasLibrary(const std::vector<Mapping>& mappings) {
-  return std::ranges::any_of(mappings, [](const Mapping& mapping) {
-    return mapping.name.find("libweft.so") != std::string::npos;
+bool Has(const std::vector<Mapping>& mappings, const std::string& text) {
+  return std::ranges::any_of(mappings, [&](const Mapping& mapping) {
+    return mapping.name.find(text) != std::string::npos;
   });
 }
 
@@ -42,6 +39,7 @@ AttachService::~AttachService() {
     const std::lock_guard lock(mutex_);
     ends_ = true;
   }
+  work_.End();
   wake_.notify_one();
   thread_.join();
 }
@@ -148,65 +146,59 @@ void AttachService::LookAt(int32_t pid, const CgroupPlace& place, Seen& seen) {
   }
   const uint64_t program = mappings->front().start ^ mappings->front().inode;
   if (std::exchange(seen.program, program) != program) {
+    seen.is_loaded = false;
     seen.has_library = false;
     seen.tries = 0;
     seen.why.clear();
     seen.next_try = {};
   }
-  const bool had_library = std::exchange(seen.has_library, HasLibrary(*mappings));
-  if (!seen.has_library && Clock::now() >= seen.next_try) Try(pid, place, seen);
+  // An agent that died may have left a part of it.
+  const bool is_of_agent = Has(*mappings, "/memfd:libweft.so");
+  const bool is_there = Has(*mappings, "libweft.so") && (seen.is_loaded || !is_of_agent);
+  const bool had_library = std::exchange(seen.has_library, is_there);
+  if (!seen.has_library && Clock::now() >= seen.next_try) Try(pid, place, is_of_agent, seen);
   if (!seen.has_library || had_library) return;
   seen.why.clear();
   newly_loaded_.push_back(pid);
   ++with_library_;
 }
 
-void AttachService::Try(int32_t pid, const CgroupPlace& place, Seen& seen) {
-  const bool is_held_up = std::ranges::any_of(
-      late_, [&](const auto& entry) { return entry.second.pod_uid == place.pod_uid; });
-  if (is_held_up) return;
+// `is_of_agent`: an agent began to load it.
+void AttachService::Try(int32_t pid, const CgroupPlace& place, bool is_of_agent, Seen& seen) {
+  if (work_.AnyLate([&](const CgroupPlace& late) { return late.pod_uid == place.pod_uid; })) return;
   const Status loaded =
-      with_library_ < kMaxAttached
+      is_of_agent || with_library_ < kMaxAttached
           ? LoadInto(pid, place)
           : Status(Fail(ErrorCode::kLimit, "weft is in " + std::to_string(kMaxAttached) +
                                                " processes of the namespace on this node: make the "
                                                "other pods anew with the label weft.dev/inject"));
-  seen.has_library = loaded.has_value();
+  seen.is_loaded = seen.has_library = loaded.has_value();
   if (loaded) return;
   const auto pause = std::min<Clock::duration>(kAttachInterval * (1 << std::min(seen.tries, 10)),
                                                kLongestAttachPause);
   // What took longer than patience does not pass soon.
-  seen.tries = late_.contains(pid) ? kTriesUntilRefused : seen.tries + 1;
+  seen.tries = work_.IsLate(pid) ? kTriesUntilRefused : seen.tries + 1;
   seen.next_try = Clock::now() + pause;
   // It ended, or executes another program, which is looked at then.
   seen.why = loaded.error().code == ErrorCode::kNotFound ? "" : loaded.error().message;
 }
 
 Status AttachService::LoadInto(int32_t pid, const CgroupPlace& place) {
-  auto outcome = InBackground([load = load_, pid, place] { return load(pid, place); });
-  if (WaitFor(outcome)) return outcome.get();
-  late_.emplace(pid, LateWork{.pod_uid = place.pod_uid, .outcome = std::move(outcome)});
+  const auto outcome =
+      work_.Do(pid, place, [load = load_, pid, place] { return load(pid, place); });
+  if (outcome) return *outcome;
   return Fail(ErrorCode::kTimeout,
               "its files or its memory do not answer, as on a FUSE file system whose server hangs");
 }
 
-// False: the service ends, or patience is over.
-bool AttachService::WaitFor(const std::future<Status>& outcome) const {
-  const auto end = Clock::now() + patience_;
-  while (outcome.wait_for(kEndInterval) != std::future_status::ready) {
-    const std::lock_guard lock(mutex_);
-    if (ends_ || Clock::now() >= end) return false;
-  }
-  return true;
-}
-
-// Those whose thread ended after all have the library now, or are tried again.
+// A process whose thread ended after all has the library now, or is tried again.
 void AttachService::TakeLate() {
-  std::erase_if(late_, [this](const auto& entry) {
-    if (!IsDone(entry.second.outcome)) return false;
-    if (const auto seen = seen_.find(entry.first); seen != seen_.end()) seen->second.next_try = {};
-    return true;
-  });
+  for (const auto& [pid, place, outcome] : work_.TakeDone()) {
+    const auto seen = seen_.find(pid);
+    if (seen == seen_.end()) continue;
+    seen->second.is_loaded = outcome.has_value();
+    seen->second.next_try = {};
+  }
 }
 
 // One refusal may pass: a process that is about to execute a program (vfork).

@@ -5,7 +5,8 @@
 //
 // The thread looks at /proc every kAttachInterval. A process that executes another program loses
 // the library, and gets it again at a later look. A process that refuses is tried again later, with
-// growing pauses: its debugger may have ended.
+// growing pauses: its debugger may have ended. For a process that has the library from an earlier
+// agent, Load is called once, too: that agent may have died before it had done all.
 //
 // Each process gets the library in a thread of its own, which is left behind if it takes longer
 // than kAttachPatience, as in hooks/hook_service.h (docs/adr/0068). Until it ends, weft
@@ -23,7 +24,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <future>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -31,6 +31,7 @@
 #include <thread>
 #include <vector>
 
+#include "lib/base/patient_work.h"
 #include "lib/base/result.h"
 #include "node-agent/agent/base/limits.h"
 #include "node-agent/agent/cluster/cgroup.h"
@@ -41,7 +42,8 @@ class AttachService {
  public:
   // Returns the place of a process; none: it is in no pod.
   using PlaceOf = std::function<std::optional<CgroupPlace>(int32_t pid)>;
-  // Loads the library into a process that is meant to be at a place.
+  // Loads the library into a process that is meant to be at a place, or, in one that has it, ends
+  // what an agent left.
   using Load = std::function<Status(int32_t pid, const CgroupPlace& place)>;
   // What became of a container's processes.
   struct Outcome {
@@ -52,7 +54,7 @@ class AttachService {
 
   // `patience`: with one process.
   AttachService(PlaceOf place_of, Load load, std::chrono::milliseconds patience = kAttachPatience)
-      : place_of_(std::move(place_of)), load_(std::move(load)), patience_(patience) {}
+      : place_of_(std::move(place_of)), load_(std::move(load)), work_(patience) {}
   AttachService(const AttachService&) = delete;
   AttachService& operator=(const AttachService&) = delete;
   // Ends the thread; processes stay as they are.
@@ -76,33 +78,26 @@ class AttachService {
     int looks = 0;
     std::optional<CgroupPlace> place;  // in a container that is served
     uint64_t program = 0;              // a number that another program changes
+    bool is_loaded = false;            // by this service
     bool has_library = false;
     int tries = 0;
     std::string why;
     Clock::time_point next_try;
   };
-  // Work whose thread was left behind.
-  struct LateWork {
-    std::string pod_uid;
-    std::future<Status> outcome;
-  };
-
   void Work();
   void Look(const std::map<std::string, std::string>& containers, bool all);
   // None: it is in no container that is served.
   [[nodiscard]] std::optional<CgroupPlace> ServedPlace(
       int32_t pid, const std::map<std::string, std::string>& containers) const;
   void LookAt(int32_t pid, const CgroupPlace& place, Seen& seen);
-  void Try(int32_t pid, const CgroupPlace& place, Seen& seen);
+  void Try(int32_t pid, const CgroupPlace& place, bool is_of_agent, Seen& seen);
   // Loads the library, for as long as patience lasts.
   Status LoadInto(int32_t pid, const CgroupPlace& place);
-  [[nodiscard]] bool WaitFor(const std::future<Status>& outcome) const;
   void TakeLate();
   void Publish();
 
   const PlaceOf place_of_;
   const Load load_;
-  const std::chrono::milliseconds patience_;
   std::thread thread_;
   std::atomic<uint64_t> news_{0};
 
@@ -119,7 +114,7 @@ class AttachService {
   std::map<int32_t, Seen> seen_;
   std::vector<int32_t> newly_loaded_;
   size_t with_library_ = 0;
-  std::map<int32_t, LateWork> late_;  // by process
+  PatientWork<Status, CgroupPlace> work_;
 };
 
 }  // namespace weft::agent

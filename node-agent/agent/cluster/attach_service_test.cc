@@ -126,6 +126,29 @@ TEST_F(Attach, ARefusalIsToldWithItsReasonUntilItPasses) {
       WaitFor([&] { return service.Outcomes().at(kContainer) == AttachService::Outcome{2, {}}; }));
 }
 
+TEST_F(Attach, WhatAnEarlierAgentLeftIsEndedOnce) {
+  const Process one;
+  ASSERT_TRUE(one.Load());
+  places_ = {{one.pid(), {"pod", kContainer}}};
+  std::atomic<int> looks{0}, loads{0};
+  AttachService service(
+      [&](int32_t pid) {
+        looks += pid == one.pid() ? 1 : 0;
+        return Places()(pid);
+      },
+      [&](int32_t, const CgroupPlace&) -> Status {
+        if (++loads == 1) return Fail(ErrorCode::kPermission, "process 7 traces it");
+        return {};
+      });
+  service.SetContainers({{kContainer, "pod"}});
+  ASSERT_TRUE(
+      WaitFor([&] { return service.Outcomes()[kContainer] == AttachService::Outcome{1, {}}; }));
+  const int looked = looks;
+  ASSERT_TRUE(WaitFor([&] { return looks > looked + 1; }));
+  EXPECT_EQ(loads, 2);
+  EXPECT_EQ(service.TakeLoaded(), std::vector<int32_t>{one.pid()});
+}
+
 TEST_F(Attach, AProcessThatDoesNotAnswerHoldsUpItsPodOnly) {
   const Process one, two, of_another_pod;
   const std::string other(64, 'b');
