@@ -32,7 +32,7 @@ Controller::Controller(kube::Client& client, const Options& options, metrics::Re
     : client_(client),
       world_(queue_),
       reconciler_(client, world_, options.relay, options.name_space, options.instance,
-                  options.uninstalling),
+                  options.uninstalling, options.served_namespaces),
       delivery_(client, world_, options.library, options.name_space, options.instance),
       certificates_(client, {.name_space = options.name_space}),
       definitions_(client),

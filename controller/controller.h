@@ -37,6 +37,7 @@ struct Options {
   std::string instance;    // this pod
   api::RelayEndpoints relay;
   Library library;
+  api::LabelSelector served_namespaces;               // others get no library
   bool uninstalling = false;                          // only ends what there is: uninstall.h
   std::function<bool()> leads = [] { return true; };  // any thread
 };

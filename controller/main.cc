@@ -12,6 +12,7 @@
 
 #include "controller/controller.h"
 #include "controller/uninstall.h"
+#include "lib/api/parse.h"
 #include "lib/base/stop_signals.h"
 #include "lib/http/health.h"
 #include "lib/kube/config.h"
@@ -26,6 +27,7 @@ struct Flags {
   std::string name_space;
   std::vector<std::string> libraries;
   weft::api::RelayEndpoints relay;
+  std::string namespace_selector = "{}";
   bool uninstall = false;
 };
 
@@ -35,6 +37,12 @@ weft::Status Run(Flags flags) {
   }
   WEFT_ASSIGN(const auto cluster, weft::kube::FindCluster(flags.cluster));
   WEFT_ASSIGN(auto library, weft::controller::LoadLibrary(flags.libraries));
+  const auto served =
+      weft::api::ParseLabelSelector("--namespace-selector", flags.namespace_selector);
+  if (!served)
+    return weft::Fail(weft::ErrorCode::kInvalid, served.error().front().ToString() +
+                                                     "; mend the chart's value "
+                                                     "webhook.namespaceSelector");
   spdlog::info("delivering {}", library.name);
   weft::kube::Client client(weft::kube::MakeTransport(cluster), "weft-controller");
   if (flags.uninstall) WEFT_TRY(weft::controller::StopController(client, flags.name_space));
@@ -46,6 +54,7 @@ weft::Status Run(Flags flags) {
                                     .instance = instance,
                                     .relay = flags.relay,
                                     .library = std::move(library),
+                                    .served_namespaces = *served,
                                     .uninstalling = flags.uninstall};
   std::optional<weft::kube::Leadership> leadership;
   if (!flags.uninstall) {
@@ -95,6 +104,8 @@ int main(int argc, char** argv) {
   app.add_option("--relay-control", flags.relay.control, "HOST:PORT of control connections")
       ->required();
   app.add_option("--relay-data", flags.relay.data, "HOST:PORT of data connections")->required();
+  app.add_option("--namespace-selector", flags.namespace_selector,
+                 "namespaces whose running programs may get the library: a label selector in JSON");
   app.add_flag("--uninstall", flags.uninstall,
                "stop the running controller, drain all Traces, remove their finalizers, and exit");
   CLI11_PARSE(app, argc, argv);

@@ -76,13 +76,13 @@ NodeFacts ReadNode(const Json& node) {
 }
 
 NamespaceFacts ReadNamespace(const Json& name_space) {
-  return {
-      .wants_library = TextAt(name_space, {"metadata", "labels", kube::kInjectLabel}) == "enabled",
-      .refuses_library =
-          TextAt(name_space, {"metadata", "labels", kube::kInjectLabel}) == "disabled",
-      .restarts_missed =
-          TextAt(name_space, {"metadata", "annotations", kube::kRestartMissed}) == "true",
-      .is_ending = At(name_space, {"metadata", "deletionTimestamp"}) != nullptr};
+  const std::string wish = TextAt(name_space, {"metadata", "labels", kube::kInjectLabel});
+  return {.labels = kube::TextsAt(name_space, {"metadata", "labels"}),
+          .wants_library = wish == "enabled",
+          .refuses_library = wish == "disabled",
+          .restarts_missed =
+              TextAt(name_space, {"metadata", "annotations", kube::kRestartMissed}) == "true",
+          .is_ending = At(name_space, {"metadata", "deletionTimestamp"}) != nullptr};
 }
 
 }  // namespace weft::controller

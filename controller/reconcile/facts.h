@@ -46,6 +46,7 @@ struct NodeFacts {
 NodeFacts ReadNode(const Json& node);
 
 struct NamespaceFacts {
+  std::map<std::string, std::string> labels;
   bool wants_library = false;    // label weft.dev/inject: enabled
   bool refuses_library = false;  // the same label: disabled
   bool restarts_missed = false;  // annotation weft.dev/restart-missed: "true"

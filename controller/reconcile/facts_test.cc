@@ -28,6 +28,7 @@ TEST(Facts, ANamespacesLabelAsksForTheLibraryOrRefusesIt) {
   const auto read = [](const char* wish) {
     return ReadNamespace({{"metadata", {{"labels", {{"weft.dev/inject", wish}}}}}});
   };
+  EXPECT_EQ(read("enabled").labels.at("weft.dev/inject"), "enabled");
   EXPECT_TRUE(read("enabled").wants_library);
   EXPECT_FALSE(read("enabled").refuses_library);
   EXPECT_TRUE(read("disabled").refuses_library);

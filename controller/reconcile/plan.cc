@@ -201,7 +201,7 @@ class Planner {
 
   [[nodiscard]] api::SessionSpec MakeSpec(const std::string& node) const {
     api::TraceSpec record = trace_.spec;
-    record.user.attach = record.user.attach && !s_.name_space.refuses_library;
+    record.user.attach = record.user.attach && WhyNotAttached(s_).empty();
     record.nodes = {};  // an agent is of one
     return {.node_name = node,
             .trace_name = trace_.metadata.name,
@@ -437,9 +437,8 @@ class Planner {
 
   void FillAttached() {
     constexpr std::string_view kType = api::kConditionProcessesAttached;
-    if (trace_.spec.user.attach && s_.name_space.refuses_library)
-      return Set(kType, ConditionStatus::kFalse, std::string(kNotAllowed),
-                 "the namespace has the label weft.dev/inject: disabled");
+    if (std::string why = WhyNotAttached(s_); trace_.spec.user.attach && !why.empty())
+      return Set(kType, ConditionStatus::kFalse, std::string(kNotAllowed), std::move(why));
     FillDenied(kType, Attaches(s_) ? "AttachedInPart" : kNotAllowed.data(), "Attached");
   }
 

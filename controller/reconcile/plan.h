@@ -56,6 +56,7 @@ struct Situation {
   std::vector<api::TraceSession> sessions;  // of the Trace
   std::map<std::string, NodeFacts> nodes;   // all, by name
   std::string own_namespace;                // weft's
+  api::LabelSelector served_namespaces;     // others get no library
   api::RelayEndpoints relay;
   kube::WallTime now;
   std::optional<kube::WallTime> uninstalling_since;  // weft is being removed from the cluster

@@ -95,6 +95,7 @@ Situation Reconciler::Look(const ObjectKey& key, const Json& object,
   }
   situation.nodes = world_.Nodes();
   situation.own_namespace = own_namespace_;
+  situation.served_namespaces = served_namespaces_;
   situation.relay = relay_;
   situation.now = std::chrono::system_clock::now();
   situation.uninstalling_since = uninstalling_since_;

@@ -25,14 +25,16 @@ inline constexpr std::chrono::seconds kEvictAgain{10};
 class Reconciler {
  public:
   // `relay` takes every Trace. `own_namespace` is weft's, `instance` this pod's name, for Events.
-  // `uninstalling`: from now on.
+  // `uninstalling`: from now on. `served_namespaces`: others get no library.
   Reconciler(kube::Client& client, const World& world, api::RelayEndpoints relay,
-             std::string own_namespace, std::string instance, bool uninstalling = false)
+             std::string own_namespace, std::string instance, bool uninstalling = false,
+             api::LabelSelector served_namespaces = {})
       : client_(client),
         world_(world),
         relay_(std::move(relay)),
         own_namespace_(std::move(own_namespace)),
         instance_(std::move(instance)),
+        served_namespaces_(std::move(served_namespaces)),
         uninstalling_since_(uninstalling ? std::optional(std::chrono::system_clock::now())
                                          : std::nullopt),
         random_(std::random_device{}()) {}
@@ -72,6 +74,7 @@ class Reconciler {
   const api::RelayEndpoints relay_;
   const std::string own_namespace_;
   const std::string instance_;
+  const api::LabelSelector served_namespaces_;
   const std::optional<kube::WallTime> uninstalling_since_;
   std::mt19937_64 random_;
   std::map<ObjectKey, Written> written_;

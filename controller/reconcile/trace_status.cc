@@ -15,6 +15,15 @@ namespace weft::controller {
 namespace {
 
 constexpr const char* kNotInjected = "NotInjected";
+constexpr std::string_view kNotServed =
+    "the administrator of weft excluded the namespace (the chart's value "
+    "webhook.namespaceSelector)";
+
+constexpr const char* kNotAttached = "NotAttached";
+
+bool IsServed(const Situation& situation) {
+  return api::Matches(situation.served_namespaces, situation.name_space.labels);
+}
 
 // The reason for which a selected pod has not the library; "": it has.
 std::string WhyWithout(const PodFacts& pod, const NamespaceFacts& name_space) {
@@ -25,9 +34,11 @@ std::string WhyWithout(const PodFacts& pod, const NamespaceFacts& name_space) {
 }
 
 std::string Explain(const std::string& reason, const std::set<std::string>& restarts,
-                    const std::string& name_space) {
+                    const Situation& situation) {
+  if (!IsServed(situation)) return std::string(kNotServed);
   if (reason == "InjectionDisabled")
     return "label the namespace or the pods weft.dev/inject: enabled, and restart the pods";
+  const std::string& name_space = situation.trace.metadata.name_space;
   std::string text = "made before the library was there, or could not get it (see Events)";
   if (restarts.empty()) return text;
   text += "; to trace them: kubectl -n " + name_space + " rollout restart";
@@ -53,8 +64,14 @@ bool MissedTheLibrary(const PodFacts& pod, const NamespaceFacts& name_space) {
   return WhyWithout(pod, name_space) == kNotInjected;
 }
 
+std::string WhyNotAttached(const Situation& situation) {
+  if (situation.name_space.refuses_library)
+    return "the namespace has the label weft.dev/inject: disabled";
+  return IsServed(situation) ? "" : std::string(kNotServed);
+}
+
 bool Attaches(const Situation& situation) {
-  if (!situation.trace.spec.user.attach || situation.name_space.refuses_library) return false;
+  if (!situation.trace.spec.user.attach || !WhyNotAttached(situation).empty()) return false;
   const auto is_allowed = [](const api::TraceSession& session) {
     const api::Condition* said =
         api::FindCondition(session.status.conditions, api::kConditionProcessesAttached);
@@ -81,13 +98,14 @@ api::PodCounts CountPods(const Situation& situation, const std::vector<const Pod
   for (const PodFacts* pod : selected) {
     if (!situation.trace.spec.RecordsUser()) break;  // the kernel's events need no library
     if (Attaches(situation)) break;                  // nodes say what became of these
-    const std::string reason = WhyWithout(*pod, situation.name_space);
+    std::string reason = WhyWithout(*pod, situation.name_space);
     if (reason.empty()) continue;
+    if (situation.trace.spec.user.attach && !IsServed(situation)) reason = kNotAttached;
     if (!pod->restart.empty()) restarts[reason].insert(pod->restart);
     Add(skipped, {.reason = reason, .count = 1, .names = {pod->name}});
   }
   for (api::SkippedPods& pods : skipped)
-    pods.message = Explain(pods.reason, restarts[pods.reason], situation.trace.metadata.name_space);
+    pods.message = Explain(pods.reason, restarts[pods.reason], situation);
   for (const api::TraceSession& session : situation.sessions) {
     counts.traced += session.status.pods.traced;
     for (const api::SkippedPods& pods : session.status.pods.skipped) Add(skipped, pods);

@@ -19,6 +19,9 @@ std::vector<const PodFacts*> SelectedPods(const Situation& situation);
 // Whether the pod could have the library, and was made before it was there.
 bool MissedTheLibrary(const PodFacts& pod, const NamespaceFacts& name_space);
 
+// Returns why no running program of the Trace's namespace gets the library; "": no word forbids it.
+std::string WhyNotAttached(const Situation& situation);
+
 // Does a node give the library to running programs of pods that were made without it? Nodes that
 // have not answered yet do.
 bool Attaches(const Situation& situation);

@@ -132,6 +132,25 @@ Traces LoadTraces(const std::string& path, const ParseOptions& options) {
   return ParseTraces(name, text, options);
 }
 
+std::expected<LabelSelector, Diagnostics> ParseLabelSelector(std::string_view source,
+                                                             std::string_view text) {
+  if (text.size() > limits::kDocumentBytes)
+    return Fail(source, "is larger than " + std::to_string(limits::kDocumentBytes) + " bytes");
+  Documents documents = ReadJson(text);
+  if (!documents) {
+    documents.error().file = source;
+    return std::unexpected(Diagnostics{std::move(documents.error())});
+  }
+  if (documents->size() != 1) return Fail(source, "is not one object");
+  Diagnostics diagnostics;
+  const ParseOptions options;
+  Reader reader(source, options, diagnostics);
+  LabelSelector selector;
+  LabelSelectorSchema()->Read(documents->front(), selector, reader);
+  if (!diagnostics.empty()) return std::unexpected(std::move(diagnostics));
+  return selector;
+}
+
 Diagnostics Validate(const Trace& trace, const ParseOptions& options) {
   Diagnostics diagnostics;
   Reader reader("", options, diagnostics);

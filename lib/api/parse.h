@@ -51,6 +51,10 @@ Traces ParseClusterTraces(std::string_view file, std::string_view text,
 // ParseTraces for a file; "-" is standard input.
 Traces LoadTraces(const std::string& path, const ParseOptions& options = {});
 
+// Parses a label selector as an object in JSON. `source` is for the diagnostics.
+std::expected<LabelSelector, Diagnostics> ParseLabelSelector(std::string_view source,
+                                                             std::string_view text);
+
 // Runs these checks on a Trace that a program built. Returns an empty list if it is valid.
 Diagnostics Validate(const Trace& trace, const ParseOptions& options = {});
 

@@ -7,6 +7,8 @@
 #include <map>
 #include <string>
 
+#include "lib/api/parse.h"
+
 namespace weft::api {
 namespace {
 
@@ -56,6 +58,21 @@ TEST(Selector, AsAQuery) {
                                    {"z", kDoesNotExist, {}}}};
   EXPECT_EQ(ToQuery(selector), "app=shop,v=2,tier in (a,b),x notin (c),y,!z");
   EXPECT_EQ(ToQuery({}), "");
+}
+
+TEST(Selector, IsReadFromJson) {
+  const auto read = ParseLabelSelector(
+      "--selector", R"({"matchLabels":{"a":"b"},)"
+                    R"("matchExpressions":[{"key":"x","operator":"NotIn","values":["y"]}]})");
+  ASSERT_TRUE(read) << ToString(read.error());
+  EXPECT_EQ(*read, (LabelSelector{{{"a", "b"}}, {{"x", kNotIn, {"y"}}}}));
+  EXPECT_EQ(ParseLabelSelector("", "{}"), LabelSelector{});
+  const auto wrong =
+      ParseLabelSelector("--selector", R"({"matchExpressions":[{"key":"x","operator":"Near"}]})");
+  ASSERT_FALSE(wrong);
+  EXPECT_TRUE(wrong.error().front().ToString().starts_with("--selector:"));
+  for (const char* text : {"", "[]", "x", "{} {}", R"({"matchLabels":1})", R"({"match":{}})"})
+    EXPECT_FALSE(ParseLabelSelector("", text)) << text;
 }
 
 }  // namespace

@@ -128,6 +128,8 @@ TypePtr<LabelRequirement> LabelRequirementSchema() {
           })});
 }
 
+}  // namespace
+
 TypePtr<LabelSelector> LabelSelectorSchema() {
   using T = LabelSelector;
   const StringMapPtr labels =
@@ -140,6 +142,8 @@ TypePtr<LabelSelector> LabelSelectorSchema() {
                               ListOf(LabelRequirementSchema(), limits::kMatchExpressions),
                               "Requirements that the object's labels must all meet.")});
 }
+
+namespace {
 
 TypePtr<NodeSelection> NodesSchema() {
   using T = NodeSelection;

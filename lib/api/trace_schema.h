@@ -15,6 +15,7 @@ const Type<Trace>& ClusterTraceSchema();
 
 // Return the schemas of its parts.
 const Type<Metadata>& MetadataSchema();
+TypePtr<LabelSelector> LabelSelectorSchema();
 TypePtr<TraceSpec> SpecSchema();
 TypePtr<TraceSpec> ClusterSpecSchema();
 TypePtr<TraceStatus> StatusSchema();

@@ -79,7 +79,8 @@ def traced(pid):
 
 class Functions(WeftTest):
     LOADED = ("weft-agent", "weft-controller", "weft-webhook", "weft-relay", "sample", "database", "web", "tenant")
-    VALUES = "agent.attach.enabled=true"
+    VALUES = ("agent.attach.enabled=true,webhook.namespaceSelector[0].key=closed,"
+              "webhook.namespaceSelector[0].operator=DoesNotExist")
 
     def start(self, name, command):
         one = pod(name, "sample", labels={"app": "sample"}, command=["sh", "-c", command])
@@ -159,6 +160,16 @@ class Functions(WeftTest):
         self.wait_for_pod(namespace, name)
         return self.wait_for(lambda: container_pids(namespace, name), "it does not run")[0]
 
+    def skipped(self, namespace):
+        return [(pods["reason"], pods["names"])
+                for pods in get(namespace, "trace", "t").get("status", {}).get("pods", {}).get("skipped", [])]
+
+    def assert_excluded(self, namespace):
+        """The namespace has a label that the chart's webhook.namespaceSelector excludes."""
+        self.apply(trace("t", "tenant", user={"events": [{"name": "tenant:*"}], "attach": True}), namespace=namespace)
+        self.wait_for(lambda: self.skipped(namespace) == [("NotAttached", ["tenant"])], "the pod is not skipped")
+        self.assertIn("webhook.namespaceSelector", self.condition(namespace, "t", "ProcessesAttached")["message"])
+
     def attached_condition(self):
         return self.condition("bare", "t", "ProcessesAttached")
 
@@ -175,9 +186,10 @@ class Functions(WeftTest):
         self.wait_for(emits, "nothing of the new process is recorded")
 
     def test_programs_that_run_without_the_library(self):
-        for namespace in ("bare", "other"):
-            self.namespace(namespace, RESTRICTED)
+        self.namespace("bare", RESTRICTED)
+        self.namespace("other", {**RESTRICTED, "closed": "yes"})
         other = self.start_bare("other", "tenant")
+        self.assert_excluded("other")
         first = self.start_bare("bare", "tenant")
         debugged = self.start_bare("bare", "debugged")
         sample = self.start_bare("bare", "sample", "sample", command=["sample_app", "1000000000"])
@@ -193,9 +205,8 @@ class Functions(WeftTest):
             told = self.attached_condition()
             self.assertEqual((told["status"], told["reason"]), ("False", "AttachedInPart"))
             self.assertIn("traces it", told["message"])
-            self.wait_for(lambda: [(skipped["reason"], skipped["names"]) for skipped
-                                   in get("bare", "trace", "t")["status"]["pods"].get("skipped", [])]
-                          == [("NotAttached", ["debugged"])], "the pod under a debugger does not count as skipped")
+            self.wait_for(lambda: self.skipped("bare") == [("NotAttached", ["debugged"])],
+                          "the pod under a debugger does not count as skipped")
         self.wait_for(lambda: self.attached_condition()["status"] == "True", "it stays refused")
         self.assertTrue(self.is_hooked(sample))
         self.run_tenant("bare")
@@ -211,6 +222,7 @@ class Functions(WeftTest):
         names = events_in(trace_folder("bare", "f"))
         self.assertEqual(set(names), {"function:my_traced_function_entry"})
         kubectl("-n", "bare", "delete", "trace", "f", "t", "--timeout=120s")
+        kubectl("-n", "other", "delete", "trace", "t", "--timeout=120s")
         self.wait_for(lambda: not self.is_hooked(sample), "the function is not as it was")
         for name in ("tenant", "debugged", "sample"):
             self.assertEqual(get("bare", "pod", name)["status"]["containerStatuses"][0]["restartCount"], 0)

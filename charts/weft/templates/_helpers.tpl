@@ -93,6 +93,9 @@ resources: {{- toYaml . | nindent 2 }}
 - --relay=weft-relay-0
 - --relay-control={{ include "weft.relay.address" . }}:4460
 - --relay-data={{ include "weft.relay.address" . }}:4461
+{{- with (.Values.webhook).namespaceSelector }}
+- {{ printf "--namespace-selector=%s" (dict "matchExpressions" . | toJson) | quote }}
+{{- end }}
 {{- end }}
 
 {{/* As the API server names the controller. */}}
