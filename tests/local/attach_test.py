@@ -214,8 +214,8 @@ class Unwound(AttachTest):
                                    for e in self.view())
         self.assertEqual(ends, {(f"{name}_{moment}", unwound): count for moment in ("exit", "call")
                                 for name, unwound, count in (
-                                    ("Deep(int)", 1, 280), ("Guarded(int, int&)", 1, 70), ("Ended(void*)", 2, 10),
-                                    ("Jumps()", 1, 10),
+                                    ("Deep(int)", 1, 310), ("Leads(int)", 1, 10), ("Guarded(int, int&)", 1, 70),
+                                    ("Ended(void*)", 2, 10), ("Jumps()", 1, 10),
                                     ("Price(int)", 0, 70), ("Price(double)", 0, 70))})
         self.touch("release")
         self.assertEqual(process.wait(PATIENCE), 0)
@@ -223,12 +223,19 @@ class Unwound(AttachTest):
     def test_dynamic(self):
         self.check_throws(THROWS)
 
-    def test_static(self):
+    def check_built(self, *command):
         program = self.folder / "throws"
         source = pathlib.Path(__file__).resolve().with_name("functions_throws.cc")
-        subprocess.run(["c++", "-std=c++20", "-O2", "-static", source, "-o", program, "-pthread"], check=True,
-                       timeout=PATIENCE)
+        subprocess.run([*command, "-std=c++20", "-O2", source, "-o", program, "-pthread"], check=True, timeout=PATIENCE)
         self.check_throws(program)
+
+    def test_static(self):
+        self.check_built("c++", "-static")
+
+    def test_llvms_unwinder(self):
+        if shutil.which("clang++-19") is None:
+            self.skipTest("there is no clang++-19")
+        self.check_built("clang++-19", "-stdlib=libc++", "--unwindlib=libunwind", "-rtlib=compiler-rt")
 
 
 class Linked(AttachTest):

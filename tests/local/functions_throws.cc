@@ -17,8 +17,10 @@
 // A function that is called as its prototype says, whatever the compiler knows of its callers.
 #if defined(__clang__)
 #define AS_WRITTEN __attribute__((noinline, optnone))
+#define ENDS_WITH [[clang::musttail]]
 #else
 #define AS_WRITTEN __attribute__((noinline, noipa))
+#define ENDS_WITH
 #endif
 
 namespace shop {
@@ -30,13 +32,16 @@ AS_WRITTEN int Deep(int n) {
   return below + 1;
 }
 
+// It ends with a jump, so what it calls returns to its caller.
+AS_WRITTEN int Leads(int n) { ENDS_WITH return Deep(n); }
+
 AS_WRITTEN int Price(int n) { return n * 2; }
 AS_WRITTEN int Price(double n) { return static_cast<int>(n * 3); }
 
 // Its destructor shows that frames between a throw and its handler are left in order.
 struct Guard {
-  explicit Guard(int& count) : count_(count) {}
-  ~Guard() { ++count_; }
+  __attribute__((always_inline)) explicit Guard(int& count) : count_(count) {}
+  __attribute__((always_inline)) ~Guard() { ++count_; }
   int& count_;
 };
 
@@ -129,6 +134,10 @@ int RunWithFolder(int n, const std::string& folder) {
   for (int i = 0; i < 10; ++i) {
     try {
       shop::Jumps();
+    } catch (const std::runtime_error&) {
+    }
+    try {
+      shop::Leads(2);
     } catch (const std::runtime_error&) {
     }
   }

@@ -93,7 +93,7 @@ bool weft_call_is_left_by(uint64_t content, const uint64_t* slot, uint32_t numbe
     // acquire: pairs with the release that published the call
     const uint64_t turn = __atomic_load_n(&weft_hook_calls[other].turn, __ATOMIC_ACQUIRE);
     const bool is_here = turn % 2 != 0 && weft_hook_calls[other].slot == slot;
-    content = weft_hook_stub_data[other].returns_to;
+    content = weft_call_returns_to(&weft_hook_calls[other].open, other);
     __atomic_thread_fence(__ATOMIC_ACQUIRE);  // what was read belongs to this turn, if it still is
     // relaxed: as above
     if (!is_here || __atomic_load_n(&weft_hook_calls[other].turn, __ATOMIC_RELAXED) != turn)

@@ -44,6 +44,8 @@ struct weft_open_call {
   weft_call_id newest;  // of the thread, before this call
   weft_call_id around;  // the call around this one; 0: none
   uint16_t depth;       // number of calls around it
+  // The call whose function jumped to this one's at its end: this one returns to its stub. 0: none.
+  uint32_t jumped_from;
 };
 
 struct weft_hook_call {
@@ -93,6 +95,21 @@ static inline uint64_t weft_stub_return(uint32_t number) { return weft_stub_of(n
 
 static inline weft_call_id weft_call_id_of(uint32_t number, uint64_t turn) {
   return turn << WEFT_CALL_NUMBER_BITS | number;
+}
+
+// Returns the number of the stub to which an address returns; 0: to none.
+static inline uint32_t weft_call_returned_to(uint64_t address) {
+  const uint64_t distance = address - weft_stub_return(0);
+  return __builtin_expect(distance < WEFT_HOOK_STUBS * WEFT_HOOK_STUB_BYTES, 0) &&
+                 distance % WEFT_HOOK_STUB_BYTES == 0
+             ? (uint32_t)(distance / WEFT_HOOK_STUB_BYTES)
+             : 0;
+}
+
+// Returns the address to which a call returns.
+static inline uint64_t weft_call_returns_to(const struct weft_open_call* open, uint32_t number) {
+  return __builtin_expect(open->jumped_from != 0, 0) ? weft_stub_return(open->jumped_from)
+                                                     : weft_hook_stub_data[number].caller;
 }
 
 // Is a call left, whose slot has this content, which is not the address of its own stub? No vector
@@ -180,9 +197,11 @@ failed:
 // Publishes a call that the thread took: `slot` is where its return address lies. Returns the stub
 // to go to.
 static inline const void* weft_call_publish(uint32_t number, struct weft_hook* hook, uint64_t* slot,
-                                            const struct weft_open_call* open) {
+                                            struct weft_open_call* open) {
   struct weft_hook_call* call = &weft_hook_calls[number];
-  weft_hook_stub_data[number].returns_to = *slot;
+  open->jumped_from = weft_call_returned_to(*slot);
+  weft_hook_stub_data[number].caller =
+      open->jumped_from != 0 ? weft_hook_stub_data[open->jumped_from].caller : *slot;
   weft_hook_stub_data[number].calls = hook->resume;
   call->hook = hook;
   call->slot = slot;
@@ -194,13 +213,23 @@ static inline const void* weft_call_publish(uint32_t number, struct weft_hook* h
   return (const void*)(uintptr_t)weft_stub_of(number);
 }
 
-// Ends a call of the thread's own, which is about to return (invariant 2).
-static inline void weft_call_end(uint32_t number) {
-  const intptr_t rseq = weft_call_rseq();
+// Ends the turn of a call of the thread's own.
+static inline void weft_call_end_turn(uint32_t number) {
   // release: what was read of the call comes before
   __atomic_store_n(&weft_hook_calls[number].turn, weft_hook_calls[number].turn + 1,
                    __ATOMIC_RELEASE);
+}
+
+// Lets others take a call whose turn the thread ended.
+static inline void weft_call_free(uint32_t number) {
+  const intptr_t rseq = weft_call_rseq();
   if (rseq == 0 || !weft_call_cache(rseq, number)) weft_call_give_back(number);
+}
+
+// Ends a call of the thread's own, which is about to return (invariant 2).
+static inline void weft_call_end(uint32_t number) {
+  weft_call_end_turn(number);
+  weft_call_free(number);
 }
 
 #endif

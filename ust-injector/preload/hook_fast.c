@@ -115,8 +115,8 @@ uint64_t weft_hook_leave(const struct weft_hook_registers* registers, uint64_t i
     return weft_hook_call_slowly((weft_hook_slow_fn*)weft_hook_leave_slowly, registers,
                                  (const void*)index, NULL, NULL);
   const struct weft_event_state* exit = state_of(event_at(hook->exit));
-  const uint64_t returns_to = weft_hook_stub_data[number].returns_to;
   const struct weft_open_call open = call->open;
+  const uint64_t returns_to = weft_call_returns_to(&open, number);
   if (exit != NULL) record_exit(exit, registers, hook, open.depth);
   weft_depth_set(thread, open.newest);
   weft_call_end(number);

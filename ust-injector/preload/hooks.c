@@ -380,8 +380,8 @@ static __attribute__((noinline)) void emit_any_end(const struct weft_hook_regist
 uint64_t weft_hook_leave_slowly(const struct weft_hook_registers* registers, uint64_t index) {
   const uint32_t number = (uint32_t)index;
   struct weft_hook_call* of = &weft_hook_calls[number];
-  const uint64_t returns_to = weft_hook_stub_data[number].returns_to;
   const struct weft_open_call open = of->open;
+  const uint64_t returns_to = weft_call_returns_to(&open, number);
   emit_any_end(registers, of, WEFT_HOOK_RETURNED);
   weft_depth_set(weft_depth_own(), open.newest);
   weft_call_end(number);
@@ -389,9 +389,6 @@ uint64_t weft_hook_leave_slowly(const struct weft_hook_registers* registers, uin
 }
 
 // --- calls that are unwound ----------------------------------------------------------------------
-
-// The unwinder's; NULL: it is in no library of the program (libc loads it for pthread_exit).
-extern uint64_t _Unwind_GetIP(void* context) __attribute__((weak));
 
 #define WEFT_UNWIND_CLEANUP 2  // _UA_CLEANUP_PHASE
 #define WEFT_UNWIND_FORCED 8   // _UA_FORCE_UNWIND
@@ -411,32 +408,85 @@ static uint32_t newest_call(const struct weft_depth* thread) {
   return 0;
 }
 
-// Returns the number of the call in whose stub's frame the unwinder is: its return address tells
-// or, without that, it is the thread's newest call, since inner frames come first. 0: not known.
-static uint32_t unwound_call(void* context, const struct weft_depth* thread) {
-  if (_Unwind_GetIP == NULL) return newest_call(thread);
-  const uint64_t distance = _Unwind_GetIP(context) - weft_stub_of(0);
-  return distance < WEFT_HOOK_STUBS * WEFT_HOOK_STUB_BYTES
-             ? (uint32_t)(distance / WEFT_HOOK_STUB_BYTES)
-             : 0;
+// Words of an unwinder's context that are looked at: libgcc's has 30, LLVM's more.
+#define WEFT_CONTEXT_WORDS 24
+#define WEFT_LIBGCC_CFA 18  // index of the frame's CFA; the return address follows
+
+static bool has_word(const uint64_t* words, uint64_t wanted) {
+  for (uint32_t i = 0; i < WEFT_CONTEXT_WORDS; ++i)
+    if (words[i] == wanted) return true;
+  return false;
 }
 
-// The call stays taken: the unwinder still needs its return address, which a thread that takes the
-// call would overwrite. It is collected later, as one that longjmp left.
+// Returns the number of the call in whose stub's frame the unwinder is, if its context has the
+// stub's return address and the stack pointer behind it; 0: not found.
+static uint32_t call_of_frame(const uint64_t* words) {
+  for (uint32_t i = 0; i < WEFT_CONTEXT_WORDS; ++i) {
+    const uint32_t number = weft_call_returned_to(words[i]);
+    const struct weft_hook_call* call = &weft_hook_calls[number];
+    // acquire: pairs with the release that published the call
+    if (number != 0 && __atomic_load_n(&call->turn, __ATOMIC_ACQUIRE) % 2 != 0 &&
+        has_word(words, (uintptr_t)(call->slot + 1)) && *call->slot == words[i])
+      return number;
+  }
+  return 0;
+}
+
+// Does the unwinder tell frames apart by their CFA, which is a stub's own? LLVM's uses the stack
+// pointer, and ends the program if a frame inside the one with the handler has the same.
+static bool knows_frames_by_cfa(const uint64_t* words, uint32_t number) {
+  return words[WEFT_LIBGCC_CFA] == (uintptr_t)(weft_hook_calls[number].slot + 1) &&
+         words[WEFT_LIBGCC_CFA + 1] == weft_stub_return(number);
+}
+
+static void report_unwound(struct weft_depth* thread, uint32_t number, enum weft_hook_unwound how) {
+  static const struct weft_hook_registers nothing;
+  struct weft_hook_call* call = &weft_hook_calls[number];
+  emit_any_end(&nothing, call, how);
+  weft_depth_set(thread, call->open.newest);
+}
+
+// Makes a frame return to its caller without a stub: nothing of the calls is left for the unwinder.
+// A function that goes on nevertheless (there is no handler) returns to its caller, too.
+static void take_from_frame(struct weft_depth* thread, uint32_t number) {
+  uint64_t* const slot = weft_hook_calls[number].slot;
+  const uint64_t caller = weft_hook_stub_data[number].caller;
+  uint32_t next = 0;
+  for (uint32_t of = number; of != 0; of = weft_hook_calls[of].open.jumped_from) {
+    report_unwound(thread, of, WEFT_HOOK_EXCEPTION);
+    weft_call_end_turn(of);
+  }
+  *slot = caller;
+  for (uint32_t of = number; of != 0; of = next) {
+    next = weft_hook_calls[of].open.jumped_from;
+    weft_call_free(of);
+  }
+}
+
+// In the phase in which an unwinder acts, the calls stay taken: it still needs the return address,
+// which a thread that takes the call would overwrite. They are collected later, as those that
+// longjmp left.
 int weft_hook_personality(int version, int actions, uint64_t exception_class, void* exception,
                           void* context) {
-  static const struct weft_hook_registers nothing;
+  const uint64_t* words = context;
   (void)exception_class;
   (void)exception;
-  if (version != 1 || (actions & WEFT_UNWIND_CLEANUP) == 0) return WEFT_UNWIND_GO_ON;
+  if (version != 1) return WEFT_UNWIND_GO_ON;
   struct weft_depth* thread = weft_depth_own();
-  const uint32_t number = unwound_call(context, thread);
-  struct weft_hook_call* call = &weft_hook_calls[number];
-  if (number == 0 || call->turn % 2 == 0 || call->unwound == call->turn) return WEFT_UNWIND_GO_ON;
-  call->unwound = call->turn;
-  emit_any_end(&nothing, call,
-               (actions & WEFT_UNWIND_FORCED) != 0 ? WEFT_HOOK_THREAD_END : WEFT_HOOK_EXCEPTION);
-  weft_depth_set(thread, call->open.newest);
+  uint32_t number = call_of_frame(words);
+  if ((actions & WEFT_UNWIND_CLEANUP) == 0) {
+    if (number != 0 && !knows_frames_by_cfa(words, number)) take_from_frame(thread, number);
+    return WEFT_UNWIND_GO_ON;
+  }
+  const enum weft_hook_unwound how =
+      (actions & WEFT_UNWIND_FORCED) != 0 ? WEFT_HOOK_THREAD_END : WEFT_HOOK_EXCEPTION;
+  if (number == 0) number = newest_call(thread);
+  for (; number != 0; number = weft_hook_calls[number].open.jumped_from) {
+    struct weft_hook_call* call = &weft_hook_calls[number];
+    if (call->turn % 2 == 0 || call->unwound == call->turn) break;
+    call->unwound = call->turn;
+    report_unwound(thread, number, how);
+  }
   return WEFT_UNWIND_GO_ON;
 }
 

@@ -149,7 +149,8 @@ __asm__(
     ".size weft_hook_call_slowly, . - weft_hook_call_slowly\n");
 
 // Pages of stubs. The first 8 bytes of a page are the distance from it to its part of
-// weft_hook_stub_data, in which each stub's data has the stub's own offset. Stub number n:
+// weft_hook_stub_data, in which each stub's data has the stub's own offset; the next 8 are
+// WEFT_HOOK_PAGE_MARK. Stub number n:
 //     call *weft_hook_stub_data[n].calls(%rip)
 //     push n
 //     jmp weft_hook_exit
@@ -157,16 +158,23 @@ __asm__(
 // In the caller's frame (a return address is looked up by the byte before it, inside the call):
 //   stack pointer: where it is, since the function's return took the address from the stack
 //   CFA: 8 more, for each frame must have its own
-//   return address: at weft_hook_stub_data, by the stub's address S, which is still below the stack
-//   pointer. With P = S & -4096, the page, it is at P + *P + (S & 0xff0):
-//     S: DW_OP_breg7 -8, deref;  P: S, const2s -4096, and
-//     P, P, deref, plus, S, const2u 0xff0, and, plus
+//   return address: at weft_hook_stub_data, by the stub's address S, which is still in the slot A
+//   below the stack pointer. With P = S & -4096, the page, it is at P + *P + (S & 0xff0). After
+//   weft_hook_personality has put the caller's address into the slot, where the unwinder still is
+//   in the stub's frame, it is at A itself: P is no page of stubs then, and lacks the mark.
+//     A: DW_OP_breg7 -8;  S: A, deref;  P: S, const2s -4096, and
+//     P, P, deref, plus, S, const2u 0xff0, and, plus, A, minus
+//     P, plus_uconst 8, deref, const4s MARK, eq, mul, A, plus
 //   (Valgrind's reader has no DW_OP_dup and warns of it.)
-#define STUBS_CFI                                                                              \
-  ".cfi_def_cfa %rsp, 8\n\t"                                                                   \
-  ".cfi_escape 0x16, 0x07, 0x02, 0x77, 0x00\n\t"                                               \
-  ".cfi_escape 0x10, 0x10, 0x18, 0x77, 0x78, 0x06, 0x0b, 0x00, 0xf0, 0x1a, 0x77, 0x78, 0x06, " \
-  "0x0b, 0x00, 0xf0, 0x1a, 0x06, 0x22, 0x77, 0x78, 0x06, 0x0a, 0xf0, 0x0f, 0x1a, 0x22\n\t"
+#define SLOT "0x77, 0x78, "
+#define STUB SLOT "0x06, "
+#define PAGE STUB "0x0b, 0x00, 0xf0, 0x1a, "
+#define STUBS_CFI                                                \
+  ".cfi_def_cfa %rsp, 8\n\t"                                     \
+  ".cfi_escape 0x16, 0x07, 0x02, 0x77, 0x00\n\t"                 \
+  ".cfi_escape 0x10, 0x10, 0x2f, " PAGE PAGE "0x06, 0x22, " STUB \
+  "0x0a, 0xf0, 0x0f, 0x1a, 0x22, " SLOT "0x1c, " PAGE            \
+  "0x23, 0x08, 0x06, 0x0d, 0x4e, 0xd9, 0xb5, 0x63, 0x29, 0x1e, " SLOT "0x22\n\t"
 
 __asm__(
     ".text\n"
@@ -183,7 +191,7 @@ __asm__(
     ".cfi_remember_state\n\t"
     ".cfi_undefined %rip\n\t"
     ".quad weft_hook_stub_data + 16 * weft_hook_number - .\n\t"
-    ".quad 0xcccccccccccccccc\n\t"
+    ".quad 0x63b5d94e\n\t"
     ".set weft_hook_number, weft_hook_number + 1\n\t"
     ".rept 255\n\t"
     ".byte 0xff\n\t"
@@ -202,6 +210,7 @@ __asm__(
     ".endr\n"
     ".size weft_hook_stubs, . - weft_hook_stubs\n");
 
+_Static_assert(WEFT_HOOK_PAGE_MARK == 0x63b5d94e, "as written above");
 _Static_assert(WEFT_HOOK_PAGES == 16 && WEFT_HOOK_STUBS_PER_PAGE == 256, "as repeated above");
 _Static_assert(sizeof(struct weft_hook_registers) == 136, "as saved above");
 _Static_assert(__builtin_offsetof(struct weft_hook_registers, general) == 64, "as saved above");

@@ -20,11 +20,14 @@ struct weft_hook_registers {
   uint64_t rax, r10, r11;
 };
 
-// What a stub reads: it lies at the stub's own distance from the begin of its table.
+// What a stub and unwinders read: it lies at the stub's own distance from the begin of its table.
 struct weft_hook_stub_data {
-  uint64_t returns_to;  // the caller
-  uint64_t calls;       // the function's displaced instructions
+  uint64_t caller;  // where the function's caller goes on: never in a stub
+  uint64_t calls;   // the function's displaced instructions
 };
+
+// Stands in each page of stubs, where other code has instructions. It is what DW_OP_const4s pushes.
+#define WEFT_HOOK_PAGE_MARK 0x63b5d94e
 
 extern struct weft_hook_stub_data weft_hook_stub_data[WEFT_HOOK_STUBS]
     __attribute__((visibility("hidden")));
