@@ -51,8 +51,10 @@ class ReportTest(unittest.TestCase):
         self.assertEqual((status, len(result["regressed"])), (1, 1))
 
     def test_the_gate_judges_targets_where_no_ratio_is_stored(self):
-        for speed, status in ((2.5, 0), (1.5, 1)):
-            self.assertEqual(self.result(["--gate"], [("speed", speed, None), ("size", 3, 4)], {})[0], status)
+        for ratios in ({}, {"b": {"size": 0.75}}):
+            for speed, status in ((2.5, 0), (1.5, 1)):
+                figures = [("speed", speed, None), ("size", 3, 4)]
+                self.assertEqual(self.result(["--gate"], figures, ratios)[0], status, (speed, ratios))
 
     def test_smoke_judges_no_target_but_all_must_run(self):
         self.assertEqual(self.result(["--smoke"], [("speed", 0.1, None), ("size", 9, 4)], {})[0], 0)

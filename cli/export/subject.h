@@ -33,7 +33,7 @@ SpanName SpanOf(std::string_view event);
 struct Subject {
   std::string_view host, kubernetes_namespace, pod, container, program;
   std::optional<int64_t> pid, tid, cpu;
-  // Of the scheduler's event that gives the CPU to another thread: that one.
+  // The thread that gets the CPU, if this is the scheduler's event that says so.
   std::optional<int64_t> next_tid;
   std::string_view next_program;
 };

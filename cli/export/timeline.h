@@ -33,7 +33,7 @@ class Timeline {
  public:
   explicit Timeline(const CounterFields& counters) : counters_(counters) {}
 
-  // Of the stream's current event.
+  // What the stream's current event adds to the timeline.
   Moment Take(ctf::StreamReader& stream);
 
   std::vector<const Track*> TakeNewTracks() { return tracks_.TakeNew(); }

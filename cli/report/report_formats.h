@@ -13,7 +13,7 @@ namespace weft::cli {
 
 // A table of functions, those with the largest total first, and the tree of calls.
 std::string ReportText(const CallTree& tree);
-// One object; docs/formats/report.md names the members.
+// One object; docs/formats/ctf.md names the members.
 std::string ReportJson(const CallTree& tree);
 // "outer;inner NANOSECONDS" lines with the time of each stack itself, as flame graphs take them.
 std::string ReportFolded(const CallTree& tree);

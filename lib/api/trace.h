@@ -107,7 +107,7 @@ struct FunctionArg {
   ValueType type = ValueType::kInt32;
   // kBytes: how many, as the name of an argument, a number, or "return".
   std::string length;
-  // How the value is reached from an argument: function_path.h. "": it is one.
+  // How the value is reached from an argument (docs/formats/trace.md). "": it is one.
   std::string path;
   bool operator==(const FunctionArg&) const = default;
 };

@@ -72,11 +72,11 @@ class Judge {
     Clock::time_point until;
     bool good = false;  // a view that can be used; an authenticated user; a user with the right
     bool is_absent = false;  // a view that is not there, and may be made at any moment
-    // Of a view:
+    // These three belong to a view:
     std::string digest;
     std::string trace;
     kube::WallTime expires{};
-    // Of a user: its TokenReview's status.user.
+    // What the TokenReview of a user has under status.user.
     kube::Json user;
   };
   using Question = std::function<Result<Belief>()>;

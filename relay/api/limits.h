@@ -12,14 +12,14 @@ namespace weft::relay_api {
 // Connections, blocks of files that are being sent, and lists: far below the relay's memory limit
 // in the chart (1 GiB), which ingest needs.
 inline constexpr std::size_t kApiBytes = std::size_t{64} << 20;
-// Of these threads at most kMaxQuestions wait for the API server.
+// At most kMaxQuestions of these threads wait for the API server.
 inline constexpr int kApiThreads = 8;
 inline constexpr int kMaxQuestions = 5;
 
 // A token of Kubernetes has about 1 KiB; a request's head is at most 16 KiB.
 inline constexpr std::size_t kMaxTokenBytes = 8 * 1024;
 inline constexpr std::size_t kMaxPathBytes = 1024;
-// Of a TraceView: 32 characters of base64url are 192 bits.
+// The secret of a TraceView: 32 characters of base64url are 192 bits.
 inline constexpr std::size_t kMinSecretBytes = 32;
 inline constexpr std::size_t kMaxSecretBytes = 128;
 inline constexpr std::chrono::hours kMaxViewLifetime{1};

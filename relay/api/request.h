@@ -44,7 +44,7 @@ Result<Route> ParseRoute(std::string_view path);
 
 // A credential, which is not checked yet.
 struct Token {
-  // Of a TraceView: "NAMESPACE.NAME.SECRET". Empty: it is a token of Kubernetes.
+  // The token of a TraceView is "NAMESPACE.NAME.SECRET". Empty: it is a token of Kubernetes.
   std::string view_namespace;
   std::string view_name;
   std::string secret;  // of the view, or the whole token of Kubernetes

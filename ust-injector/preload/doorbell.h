@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Announces a new ring set to the agent (lib/abi/control.h: weft_doorbell): one message with the
-// descriptor, without waiting. Where no process listens, the agent finds the memory itself. Of a
-// ring set that a crowd at the doorbell kept from being announced, the name is written into a FIFO:
-// at once, or, where no descriptor is free or the FIFO is full, with a later announcement or at the
+// descriptor, without waiting. Where no process listens, the agent finds the memory itself. If a
+// crowd at the doorbell keeps a ring set from being announced, its name is written into a FIFO: at
+// once, or, where no descriptor is free or the FIFO is full, with a later announcement or at the
 // end of a process.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_DOORBELL_H_
 #define WEFT_UST_INJECTOR_PRELOAD_DOORBELL_H_
