@@ -21,6 +21,10 @@ def event(**rule):
     return {"user": {"events": [rule]}}
 
 
+def function(**rule):
+    return {"user": {"functions": [rule]}}
+
+
 def probe(**rule):
     return {"kernel": {"probes": [{"name": "p", "symbol": "vfs_read", **rule}]}}
 
@@ -51,6 +55,16 @@ WRONG = [
     (event(name="a:*", logLevel={"atLeast": "inof"}),
      [("spec.user.events[0].logLevel.atLeast", 'supported values: "emerg", "alert"')]),
     (event(name="a:*", logLevel="info"), [("spec.user.events[0].logLevel", "must be of type object")]),
+    (function(), [("spec.user.functions[0]", "must have exactly one of name, set")]),
+    (function(name="f", set="io"), [("spec.user.functions[0]", "must have exactly one of name, set")]),
+    (function(set="io", returns="int32"),
+     [("spec.user.functions[0].set", "must be without args and returns, which the set has")]),
+    (function(set="heap"), [("spec.user.functions[0].set", 'supported values: "malloc", "pthread"')]),
+    (function(name="f", record=["begin"]),
+     [("spec.user.functions[0].record[0]", 'supported values: "entry", "exit", "call"')]),
+    (function(name="f", args=[{"name": "1st", "type": "int32"}]),
+     [("spec.user.functions[0].args[0].name", IDENTIFIER)]),
+    ({"user": {"events": EVENTS, "attach": "yes"}}, [("spec.user.attach", "must be of type boolean")]),
     (user(context=["vpdi"]), [("spec.context[0]", "must be one of callstack-kernel, callstack-user")]),
     (user(context=["vpid", "vpid"]), [("spec.context[1]", "Duplicate value")]),
     (user(buffer={"size": "3Ki"}), [("spec.buffer.size", SIZE)]),
