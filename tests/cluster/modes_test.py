@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Flight recorders on a real cluster: what overwrites its oldest events, streamed and as a snapshot. The
 books balance, and the newest events are there. Also Traces that have one name after each other, the counts of a
-session that is deleted, what images preload, and many pods at once. And what tenants read of their Traces
-(view_cases.py), and what nodes have to prove (trust_cases.py)."""
+session that is deleted, what images preload, many pods at once, and types of functions from a debuginfod server. And
+what tenants read of their Traces (view_cases.py), and what nodes have to prove (trust_cases.py)."""
 
 import os
+import pathlib
 import re
 import signal
+import subprocess
+import tempfile
 import unittest
 
 from tests.cluster import settings
@@ -21,11 +24,24 @@ from tests.local.huge_pages import HUGE, bytes_in_huge_pages, why_no_huge_page
 LONG = os.environ.get("WEFT_LONG") == "1"
 PODS = 200 if LONG else 24  # at once
 EVENTS = 200_000  # of each of two threads in a round: many times what the buffers hold
+DEBUG_PORT = 8080
+DEBUG_SERVER = f"http://debug.typed.svc:{DEBUG_PORT}"
+TYPED = """#include <unistd.h>
+static volatile int last;
+__attribute__((noipa)) int typed(int number) {
+  last = number;
+  return number + 1;
+}
+int main(void) {
+  for (int i = 0;; i = typed(i)) usleep(1000);
+}
+"""
 BUFFER = {"size": "16Ki", "count": 2, "mode": "overwrite"}
 
 
 class Modes(TrustCases, ViewCases, WeftTest):
     LOADED = WeftTest.LOADED + ("preloading",)
+    VALUES = f"agent.debuginfod.urls[0]={DEBUG_SERVER}"
 
     def start(self, namespace, buffer=BUFFER, **spec):
         """A tenant, and a Trace of it that is ready."""
@@ -180,6 +196,42 @@ class Modes(TrustCases, ViewCases, WeftTest):
         self.wait_for(lambda: self.condition(name, "t", "PreloadKept")["status"] == "True", "it stays False")
         events = self.end_by_time(name, "t")
         self.assertEqual((events["recorded"], events["delivered"], events["missing"]), (emitted, emitted, 0))
+
+    def test_symbols_and_types_come_from_a_debuginfod_server(self):
+        """It is a Service of the cluster. The program is stripped: without the server, nothing is recorded."""
+        files = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        subprocess.run(["cc", "-g", "-O1", "-Wl,--build-id", "-x", "c", "-", "-o", files / "whole"], input=TYPED, text=True,
+                       check=True)
+        subprocess.run(["objcopy", "--strip-all", files / "whole", files / "typed"], check=True)
+        notes = subprocess.run(["readelf", "-n", files / "whole"], check=True, capture_output=True, text=True).stdout
+        folder = files / "buildid" / notes.split("Build ID: ")[1].split()[0]
+        folder.mkdir(parents=True)
+        subprocess.run(["objcopy", "--only-keep-debug", files / "whole", folder / "debuginfo"], check=True)
+        files.chmod(0o755)
+        name = self.injected_namespace("typed", labels={})
+        mounts = {"/files": {"hostPath": {"path": str(files)}}}
+        ports = [{"port": DEBUG_PORT, "targetPort": DEBUG_PORT}]
+        self.apply({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "debug"},
+                    "spec": {"selector": {"app": "debug"}, "ports": ports}},
+                   pod("debug", "shell", labels={"app": "debug"}, mounts=mounts,
+                       command=["httpd", "-f", "-p", str(DEBUG_PORT), "-h", "/files"]),
+                   pod("typed", "shell", labels={"app": "typed"}, mounts=mounts, command=["/files/typed"]), namespace=name)
+        for one in ("debug", "typed"):
+            self.wait_for_pod(name, one)
+        # An agent asks once in ten minutes.
+        url = f"{DEBUG_SERVER}/{folder.relative_to(files)}/debuginfo"
+        self.wait_for(lambda: kubectl("-n", name, "exec", "typed", "--", "wget", "-q", "-O", "/dev/null", url,
+                                      check=False).returncode == 0, "the server does not answer")
+        self.apply(trace("t", "typed", user={"functions": [{"name": "type*", "object": "typed", "record": ["entry"]}]}),
+                   namespace=name)
+        self.wait_ready(name, "t")
+        self.wait_for(lambda: metric(self.metrics("agent"), "weft_events_recorded_total", name, "t") > 0,
+                      "nothing is recorded")
+        self.end_by_time(name, "t")
+        stored = trace_folder(name, "t")
+        self.assertEqual(set(events_in(stored)), {"function:typed_entry"})
+        for metadata in stored.rglob("metadata"):
+            self.assertIn(b"number", metadata.read_bytes())
 
     def test_attach_needs_a_value_of_the_chart(self):
         name = "unlabelled"
