@@ -129,11 +129,14 @@ constexpr SetFunction kSsl[] = {
     {"SSL_shutdown", "int32", "ssl:pointer"},
 };
 
-// Where the functions are. Before glibc 2.34, some were in libraries beside libc.
-constexpr std::string_view kMallocObjects[] = {"libc.so*", "libjemalloc.so*", "libtcmalloc*.so*",
-                                               "libmimalloc.so*"};
-constexpr std::string_view kPthreadObjects[] = {"libc.so*", "libpthread.so*"};
-constexpr std::string_view kDlObjects[] = {"libc.so*", "libdl.so*"};
+// Files in which the functions are. Before glibc 2.34, some were in libraries beside libc, and the
+// files had the version in their names. musl is one file, which is its dynamic loader, too.
+constexpr std::string_view kMallocObjects[] = {
+    "libc.so*", "libc-2.*", "ld-musl-*", "libjemalloc.so*", "libtcmalloc*.so*", "libmimalloc.so*"};
+constexpr std::string_view kPthreadObjects[] = {"libc.so*", "libc-2.*", "ld-musl-*",
+                                                "libpthread.so*", "libpthread-2.*"};
+constexpr std::string_view kDlObjects[] = {"libc.so*", "libc-2.*", "ld-musl-*", "libdl.so*",
+                                           "libdl-2.*"};
 constexpr std::string_view kSslObjects[] = {"libssl.so*"};
 
 struct Set {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/api/function_sets.h"
 
+#include <fnmatch.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "lib/api/function_args.h"
@@ -45,6 +47,15 @@ TEST(FunctionSets, AreChangedByTheRestOfTheRule) {
   EXPECT_EQ(rules[4].name, "dlclose");
   EXPECT_EQ(rules[4].record, std::vector{FunctionMoment::kExit});
   EXPECT_EQ(ExpandSet({.name = "f"}), std::vector{FunctionRule{.name = "f"}});
+}
+
+TEST(FunctionSets, HaveFilesOfEachCLibrary) {
+  for (const FunctionSet set :
+       {FunctionSet::kMalloc, FunctionSet::kPthread, FunctionSet::kDl, FunctionSet::kIo})
+    for (const char* file : {"libc.so.6", "libc-2.31.so", "ld-musl-x86_64.so.1"})
+      EXPECT_TRUE(std::ranges::any_of(ExpandSet({.set = set}), [file](const FunctionRule& rule) {
+        return fnmatch(rule.object.c_str(), file, 0) == 0;
+      })) << file;
 }
 
 TEST(FunctionSets, TellWhichFunctionsOfTheCLibraryRunInNoChild) {

@@ -321,14 +321,14 @@ std::vector<uint64_t> AddressesToType(const FunctionFile& file) {
 
 bool IsCLibrary(const std::string& name) {
   return name.starts_with("libc.so") || name.starts_with("libc-2.") ||
-         name.starts_with("libpthread");
+         name.starts_with("libpthread") || name.starts_with("ld-musl");
 }
 
 std::string WhyNotObject(const std::string& name) {
   const auto begins = [&name](std::string_view with) { return name.starts_with(with); };
   if (begins("libweft") || begins("memfd:libweft")) return "it is weft's own library";
   if (begins("ld-linux") || begins("ld.so") || begins("ld-2.")) return "it is the dynamic loader";
-  if (IsCLibrary(name) || begins("ld-musl"))
+  if (IsCLibrary(name))
     return "functions of the C library also run in children of posix_spawn, which share the "
            "program's memory: only those of the sets malloc, pthread, dl and io are recorded";
   if (begins("libgcc_s")) return "it walks the stacks that hooks change";

@@ -107,9 +107,7 @@ class Replacer {
   };
 
   void Find(const std::vector<LoadedObject>& objects) {
-    const auto is_c_library = [](const LoadedObject& object) {
-      return IsCLibrary(object.name) || object.name.starts_with("ld-musl");
-    };
+    const auto is_c_library = [](const LoadedObject& object) { return IsCLibrary(object.name); };
     const bool is_static = std::ranges::none_of(objects, is_c_library);
     std::set<std::string> names;
     for (const Replaced& replaced : kReplaced) names.insert(replaced.name);
