@@ -365,11 +365,24 @@ class Reader {
     } while (dwarf_siblingof(&die, &die) == 0);
   }
 
+  [[nodiscard]] bool IsWanted(Dwarf_Addr address) const {
+    return std::ranges::binary_search(addresses_, address);
+  }
+
+  // Returns the address of a function if its types are wanted. A function that the compiler split
+  // into a hot and a cold part has a range for each, and no low_pc.
+  std::optional<Dwarf_Addr> WantedAddress(Dwarf_Die* function) const {
+    Dwarf_Addr base = 0, begin = 0, end = 0;
+    if (dwarf_entrypc(function, &begin) == 0 || dwarf_lowpc(function, &begin) == 0)
+      return IsWanted(begin) ? std::optional(begin) : std::nullopt;
+    for (ptrdiff_t at = 0; (at = dwarf_ranges(function, at, &base, &begin, &end)) > 0;)
+      if (IsWanted(begin)) return begin;
+    return std::nullopt;
+  }
+
   void ReadFunction(Dwarf_Die* function) {
-    Dwarf_Addr address = 0;
-    if (dwarf_lowpc(function, &address) != 0 || !std::ranges::binary_search(addresses_, address) ||
-        NumberOf(function, DW_AT_calling_convention) == DW_CC_nocall)
-      return;
+    const auto address = WantedAddress(function);
+    if (!address || NumberOf(function, DW_AT_calling_convention) == DW_CC_nocall) return;
     FunctionTypes types;
     if (!ReadResult(function, types)) return;
     // A copy of an inline function may have fewer parameters, in another order.
@@ -380,7 +393,7 @@ class Reader {
       return;
     ReadParameters(&origin, types);
     if (types.returns || !types.args.empty()) has_types_ = true;
-    types_.emplace(address, std::move(types));
+    types_.emplace(*address, std::move(types));
   }
 
   // False: where the arguments are is not known.

@@ -38,6 +38,18 @@ std::map<std::string, FunctionTypes> TypesIn(const char* path,
   return named;
 }
 
+// Returns the names of the functions of a file, also of those in files with further symbols, and
+// the number of such files.
+std::pair<std::set<std::string>, size_t> NamesIn(const std::string& path) {
+  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const auto more = OpenMoreSymbols(WEFT_TYPES_PROGRAM, file.get(), "/", path);
+  const auto functions = ReadFunctions(file.get(), {{"t", {.name = "typed*"}}}, {0}, more);
+  EXPECT_TRUE(functions) << functions.error().message;
+  std::set<std::string> names;
+  for (const Function& function : functions->functions) names.insert(function.name);
+  return {names, more.size()};
+}
+
 TEST(Types, AreThoseOfTheSource) {
   const auto types = TypesIn(WEFT_TYPED_LIBRARY);
   EXPECT_EQ(types.at("typed_scalars"), (FunctionTypes{.args = {{"a", ValueType::kInt8},
@@ -54,6 +66,18 @@ TEST(Types, AreThoseOfTheSource) {
   EXPECT_EQ(types.at("typed_variable"), (FunctionTypes{.args = {{"format", ValueType::kPointer}},
                                                        .returns = ValueType::kInt32,
                                                        .is_variable = true}));
+}
+
+// gcc gives such a function two ranges of addresses, and no single one.
+TEST(Types, OfFunctionsThatAreSplitAreKnown) {
+#if !defined(__clang__)
+  EXPECT_TRUE(NamesIn(WEFT_TYPED_LIBRARY).first.contains("typed_split.cold"));
+#endif
+  const auto types = TypesIn(WEFT_TYPED_LIBRARY);
+  ASSERT_TRUE(types.contains("typed_split"));
+  EXPECT_EQ(types.at("typed_split"),
+            (FunctionTypes{.args = {{"a", ValueType::kInt32}, {"b", ValueType::kInt64}},
+                           .returns = ValueType::kInt32}));
 }
 
 // Programs of Go before 1.24 have no build-id of GNU's, and many have no symbols.
@@ -99,18 +123,6 @@ TEST(Types, OfCppKnowObjectsAndHowClassesAreReturned) {
   }
   EXPECT_EQ(types.at("typed::MakePlain(long)"),
             (FunctionTypes{.args = {{"number", ValueType::kInt64}}}));
-}
-
-// Returns the names of the functions of a file, also of those in files with further symbols, and
-// the number of such files.
-std::pair<std::set<std::string>, size_t> NamesIn(const std::string& path) {
-  const UniqueFd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  const auto more = OpenMoreSymbols(WEFT_TYPES_PROGRAM, file.get(), "/", path);
-  const auto functions = ReadFunctions(file.get(), {{"t", {.name = "typed*"}}}, {0}, more);
-  EXPECT_TRUE(functions) << functions.error().message;
-  std::set<std::string> names;
-  for (const Function& function : functions->functions) names.insert(function.name);
-  return {names, more.size()};
 }
 
 // Both are made from the library by objcopy (CMakeLists.txt).

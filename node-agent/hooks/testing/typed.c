@@ -3,6 +3,7 @@
 #include <complex.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #define TYPED __attribute__((noinline, visibility("default")))
 
@@ -40,6 +41,7 @@ TYPED int typed_variable(const char* format, ...);
 TYPED void typed_nothing(void);
 TYPED long double typed_long_double(int32_t a, long double b);
 TYPED double _Complex typed_complex(double a);
+TYPED int typed_split(int a, long b);
 
 int64_t typed_scalars(int8_t a, uint16_t b, number c, double d, float e, void* f, text g, bool h,
                       enum colour i) {
@@ -56,3 +58,8 @@ int typed_member(int more, const struct request* request) { return request->head
 void typed_nothing(void) { __asm__ volatile("nop; nop; nop; nop; nop"); }
 long double typed_long_double(int32_t a, long double b) { return b + a; }
 double _Complex typed_complex(double a) { return a; }
+// gcc puts the call into a part of its own, typed_split.cold.
+int typed_split(int a, long b) {
+  if (a > b) abort();
+  return 3 * a + (int)b;
+}
