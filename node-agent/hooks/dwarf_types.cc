@@ -282,6 +282,27 @@ MemberPlace Follow(const std::vector<std::vector<std::string>>& steps, Dwarf_Die
   return place;
 }
 
+// gcc makes several versions of a constructor or destructor from one origin. These parameters of
+// the origin are passed to some versions only, or to none.
+bool IsOfSomeVersions(std::string_view parameter) {
+  return parameter == "__in_chrg" || parameter == "__vtt_parm";
+}
+
+// Is this parameter a child of the function, or the origin of one?
+bool HasParameter(Dwarf_Die* function, const Dwarf_Die& parameter) {
+  Dwarf_Die die;
+  if (dwarf_child(function, &die) != 0) return false;
+  do {
+    Dwarf_Attribute attribute;
+    Dwarf_Die origin = die;
+    if (dwarf_attr(&die, DW_AT_abstract_origin, &attribute) != nullptr &&
+        dwarf_formref_die(&attribute, &origin) == nullptr)
+      continue;
+    if (origin.addr == parameter.addr) return true;
+  } while (dwarf_siblingof(&die, &die) == 0);
+  return false;
+}
+
 // A file with DWARF, while it is open.
 class DwarfFile {
  public:
@@ -391,7 +412,7 @@ class Reader {
     if (dwarf_attr(function, DW_AT_abstract_origin, &attribute) != nullptr &&
         dwarf_formref_die(&attribute, &origin) == nullptr)
       return;
-    ReadParameters(&origin, types);
+    ReadParameters(&origin, function, types);
     if (types.returns || !types.args.empty()) has_types_ = true;
     types_.emplace(*address, std::move(types));
   }
@@ -410,18 +431,21 @@ class Reader {
     return place != Place::kUnknown;
   }
 
-  void ReadParameters(Dwarf_Die* function, FunctionTypes& types) const {
+  // `function`: the DIE with addresses. `origin`: the one with the parameters of the source.
+  void ReadParameters(Dwarf_Die* origin, Dwarf_Die* function, FunctionTypes& types) const {
     Dwarf_Die die;
-    if (dwarf_child(function, &die) != 0) return;
+    if (dwarf_child(origin, &die) != 0) return;
     do {
       if (dwarf_tag(&die) == DW_TAG_unspecified_parameters) types.is_variable = true;
       if (dwarf_tag(&die) != DW_TAG_formal_parameter) continue;
       if (!types.not_recorded.empty() || types.args.size() == WEFT_HOOK_MAX_VALUES) continue;
       Dwarf_Attribute attribute;
-      const char* name = dwarf_attr_integrate(&die, DW_AT_name, &attribute) == nullptr
+      const char* text = dwarf_attr_integrate(&die, DW_AT_name, &attribute) == nullptr
                              ? nullptr
                              : dwarf_formstring(&attribute);
-      const std::string field = FieldNameLike(name == nullptr ? "" : name, types.args);
+      const std::string_view name = text == nullptr ? "" : text;
+      if (IsOfSomeVersions(name) && !HasParameter(function, die)) continue;
+      const std::string field = FieldNameLike(name, types.args);
       Dwarf_Die type;
       const auto scalar = TypeOf(&die, type) ? Scalar(&type) : std::nullopt;
       if (!scalar) {

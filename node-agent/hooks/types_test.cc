@@ -25,9 +25,10 @@ using api::ValueType;
 
 // What weft-types, the program, reports, by name of the function.
 std::map<std::string, FunctionTypes> TypesIn(const char* path,
-                                             const std::set<std::string>& paths = {}) {
+                                             const std::set<std::string>& paths = {},
+                                             const char* pattern = "typed*") {
   const UniqueFd file(open(path, O_RDONLY | O_CLOEXEC));
-  const auto functions = ReadFunctions(file.get(), {{"t", {.name = "typed*"}}}, {0});
+  const auto functions = ReadFunctions(file.get(), {{"t", {.name = pattern}}}, {0});
   EXPECT_TRUE(functions) << functions.error().message;
   const auto types = RunTypes(WEFT_TYPES_PROGRAM, file.get(), AddressesToType(*functions), paths);
   EXPECT_TRUE(types) << types.error().message;
@@ -78,6 +79,27 @@ TEST(Types, OfFunctionsThatAreSplitAreKnown) {
   EXPECT_EQ(types.at("typed_split"),
             (FunctionTypes{.args = {{"a", ValueType::kInt32}, {"b", ValueType::kInt64}},
                            .returns = ValueType::kInt32}));
+}
+
+// gcc names __in_chrg and __vtt_parm in what all versions share. C1 and D1 are for whole objects;
+// C2 and D2 are for a part of one, and their second argument is a table of its virtual bases.
+TEST(Types, OfConstructorsAreThoseOfTheirVersion) {
+  const auto types = TypesIn(WEFT_TYPED_LIBRARY, {}, "_ZN5typed*");
+  const FunctionArg self{"this", ValueType::kPointer};
+  const FunctionArg a{"a", ValueType::kInt32}, b{"b", ValueType::kInt64};
+  EXPECT_EQ(types.at("_ZN5typed7DerivedC1Eil"), (FunctionTypes{.args = {self, a, b}}));
+  EXPECT_EQ(types.at("_ZN5typed7DerivedD1Ev"), (FunctionTypes{.args = {self}}));
+  EXPECT_EQ(TypesIn(WEFT_TYPED_LIBRARY).at("typed::Base::~Base()"),
+            (FunctionTypes{.args = {self}}));
+  // Compilers give the table different names.
+  FunctionTypes part = types.at("_ZN5typed7DerivedC2Eil");
+  ASSERT_EQ(part.args.size(), 4u);
+  part.args[1].name.clear();
+  const FunctionArg table{"", ValueType::kPointer};
+  EXPECT_EQ(part, (FunctionTypes{.args = {self, table, a, b}}));
+  part = types.at("_ZN5typed7DerivedD2Ev");
+  ASSERT_EQ(part.args.size(), 2u);
+  EXPECT_EQ(part.args[1].type, ValueType::kPointer);
 }
 
 // Programs of Go before 1.24 have no build-id of GNU's, and many have no symbols.

@@ -31,4 +31,21 @@ struct Plain {
 __attribute__((noinline, visibility("default"))) Plain MakePlain(long number);
 Plain MakePlain(long number) { return {static_cast<int>(number)}; }
 
+// Constructors and destructors of classes with a virtual base have versions with other arguments.
+struct Base {
+  int x;
+  __attribute__((noinline, visibility("default"))) explicit Base(int number);
+  __attribute__((noinline, visibility("default"))) ~Base();
+};
+Base::Base(int number) : x(number) {}
+Base::~Base() { x = 0; }
+
+struct Derived : virtual Base {
+  int y;
+  __attribute__((noinline, visibility("default"))) Derived(int a, long b);
+  __attribute__((noinline, visibility("default"))) ~Derived();
+};
+Derived::Derived(int a, long b) : Base(a), y(static_cast<int>(b)) {}
+Derived::~Derived() { x += y; }
+
 }  // namespace typed
