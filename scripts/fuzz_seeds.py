@@ -217,6 +217,74 @@ def elf_seeds():
     write("cli/elf_fuzz_corpus", "no_sections", elf([])[:64])
 
 
+# --- lib/elf/go_table_fuzz: programs of Go without symbols, one of each layout of the table ----------
+
+GO_TEXT, GO_DATA = 0x401000, 0x402000
+GO_NAMES = ("runtime.text", "main.(*service).handle", "main.F[...]")
+
+
+def go_program(magic, named=True):
+    """Returns a program of a segment of code, at 512 in the file, with three functions of 64 bytes,
+    and one of data, at 768: the table, and the begin of the module's data. named: it has sections."""
+    old = magic == 0xfffffffa
+    names, places = b"", []
+    for name in GO_NAMES:
+        places.append(len(names))
+        names += name.encode() + b"\0"
+    names += bytes(-len(names) % 8)
+    # The pairs are followed by a record each: the address, and the place of the name.
+    field, record = ("<Q", "<QI4x") if old else ("<I", "<II")
+    addresses = [(GO_TEXT if old else 0) + 64 * i for i in range(len(GO_NAMES) + 1)]
+    pairs_size = (2 * len(GO_NAMES) + 1) * struct.calcsize(field)
+    pairs_size += -pairs_size % 8
+    pairs, records = b"", b""
+    for address, place in zip(addresses, places):
+        pairs += struct.pack(field, address) + struct.pack(field, pairs_size + len(records))
+        records += struct.pack(record, address, place)
+    pairs += struct.pack(field, addresses[-1])
+    functions = pairs + bytes(pairs_size - len(pairs)) + records
+
+    # The text's begin is not where it was in the header since Go 1.26.
+    head = struct.pack("<IBBBBQQ", magic, 0, 0, 1, 8, len(GO_NAMES), 0) + (b"" if old else bytes(8))
+    names_at = len(head) + 5 * 8
+    functions_at = names_at + len(names)
+    table = head + struct.pack("<QQQQQ", names_at, functions_at, functions_at, functions_at, functions_at)
+    table += names + functions
+    module_at = GO_DATA + len(table)
+    module = struct.pack("<Q", GO_DATA)
+    for at, size in ((names_at, len(names)), (functions_at, 0), (functions_at, 0), (functions_at, 0),
+                     (functions_at, len(functions)), (functions_at, len(GO_NAMES) + 1)):
+        module += struct.pack("<QQQ", GO_DATA + at, size, size)
+    end = GO_TEXT + 64 * len(GO_NAMES)
+    module += struct.pack("<QQQQQ", 0, GO_TEXT, end, GO_TEXT, end)
+    data = table + module
+    assert module_at % 8 == 0
+
+    note = struct.pack("<III", 4, 4, 4) + b"Go\0\0id\0\0"
+    texts = b"\0.gopclntab\0.shstrtab\0"
+    at = 768 + len(data)
+    content = bytes(512 - 64 - 3 * 56 - len(note)) + bytes(256) + data
+    sections = b""
+    if named:
+        content += texts + bytes(-len(texts) % 8)
+        sections = bytes(64) + struct.pack("<IIQQQQIIQQ", 1, PROGBITS, 2, GO_DATA, 768, len(table), 0, 0, 32, 0)
+        sections += struct.pack("<IIQQQQIIQQ", 12, STRTAB, 0, 0, at, len(texts), 0, 0, 1, 0)
+        at += len(texts) + -len(texts) % 8
+    programs = struct.pack("<IIQQQQQQ", 1, 5, 512, GO_TEXT, GO_TEXT, 256, 256, 256)
+    programs += struct.pack("<IIQQQQQQ", 1, 6, 768, GO_DATA, GO_DATA, len(data), len(data), 256)
+    programs += struct.pack("<IIQQQQQQ", 4, 4, 64 + 3 * 56, 0, 0, len(note), len(note), 4)
+    header = b"\x7fELF" + bytes([2, 1, 1]) + bytes(9)
+    header += struct.pack("<HHIQQQIHHHHHH", 2, 62, 1, GO_TEXT, 64, at if named else 0, 0, 64, 56, 3, 64,
+                          3 if named else 0, 2 if named else 0)
+    return header + programs + note + content + sections
+
+
+def go_seeds():
+    for name, magic in (("go_1_16", 0xfffffffa), ("go_1_18", 0xfffffff0), ("go_1_20", 0xfffffff1)):
+        write("lib/elf/go_table_fuzz_corpus", name, go_program(magic))
+    write("lib/elf/go_table_fuzz_corpus", "no_sections", go_program(0xfffffff1, named=False))
+
+
 # --- cli/kubectl/relay_answer_fuzz: sizes that were asked for, and the relay's answer -----------------
 
 
@@ -241,4 +309,5 @@ if __name__ == "__main__":
     viewer_seeds()
     message_seeds()
     elf_seeds()
+    go_seeds()
     answer_seeds()

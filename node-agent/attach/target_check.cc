@@ -18,6 +18,7 @@
 
 #include "lib/base/unique_fd.h"
 #include "lib/elf/elf_image.h"
+#include "lib/elf/go_table.h"
 #include "node-agent/attach/limits.h"
 #include "node-agent/hooks/code_change.h"
 #include "node-agent/hooks/hook_table.h"
@@ -72,12 +73,7 @@ Result<bool> CheckProgram(int32_t pid) {
   const auto image = ElfImage::Read(file.get());
   if (!image || image->header().e_machine != EM_X86_64)
     return Refuse("its program is not of this machine's 64-bit architecture");
-  bool is_go = false;
-  image->EachSection([&](const ElfSection& section) {
-    is_go = is_go || section.name == ".note.go.buildid" || section.name == ".go.buildinfo";
-    return !is_go;
-  });
-  return is_go;
+  return IsGoProgram(*image);
 }
 
 // An agent that died may have left a part of one.

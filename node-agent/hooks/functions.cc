@@ -15,6 +15,7 @@
 #include "lib/abi/event.h"
 #include "lib/abi/hooks.h"
 #include "lib/elf/elf_image.h"
+#include "lib/elf/go_table.h"
 #include "lib/event/match.h"
 #include "node-agent/hooks/go_functions.h"
 #include "node-agent/hooks/limits.h"
@@ -97,6 +98,17 @@ bool Matches(const std::string& pattern, const std::string& text) {
   return !text.empty() && weft_glob_match_str(pattern.c_str(), text.c_str());
 }
 
+// The asterisk of "main.(*service).handle", a method's name in Go, is none.
+bool HasWildcard(const std::string& pattern) {
+  for (size_t at = pattern.find('*'); at != std::string::npos; at = pattern.find('*', at + 1)) {
+    const bool is_type =
+        at > 0 && pattern[at - 1] == '(' && at + 1 < pattern.size() &&
+        (std::isalpha(static_cast<unsigned char>(pattern[at + 1])) != 0 || pattern[at + 1] == '_');
+    if (!is_type) return true;
+  }
+  return false;
+}
+
 struct Symbol {
   std::string name;
   GElf_Sym of{};
@@ -164,7 +176,7 @@ class Reader {
     for (const size_t rule : chosen) {
       const std::string& name = rules[rule].rule.name;
       words_.push_back(LongestWord(name));
-      if (name.find('*') == std::string::npos && !rules[rule].rule.set) near_.emplace(rule, name);
+      if (!HasWildcard(name) && !rules[rule].rule.set) near_.emplace(rule, name);
     }
   }
 
@@ -257,6 +269,27 @@ uint64_t LowestSegment(const ElfImage& image) {
   return lowest == UINT64_MAX ? 0 : lowest & ~uint64_t{4095};
 }
 
+bool HasSymbolTable(const ElfImage& image) {
+  bool has = false;
+  image.EachSection([&](const ElfSection& section) {
+    has = section.header.sh_type == SHT_SYMTAB;
+    return !has;
+  });
+  return has;
+}
+
+// For a program without a symbol table.
+void TakeGoTable(int file, const ElfImage& image, Reader& reader) {
+  const Status read = EachGoFunction(file, image, [&](const GoFunction& function) {
+    if (function.name.size() >= kMaxSymbolBytes) return;
+    Symbol symbol{.name = std::string(function.name)};
+    symbol.of.st_value = function.address;
+    symbol.of.st_size = function.size;
+    reader.Take(symbol, STT_FUNC);
+  });
+  if (!read) reader.file().why_no_symbols = read.error().message;
+}
+
 Status RefuseSideEntries(int file, const ElfImage& image, FunctionFile& functions) {
   std::vector<uint64_t> values;
   for (const Function& function : functions.functions)
@@ -290,16 +323,14 @@ Result<FunctionFile> ReadFunctions(int file, const std::vector<HookRule>& rules,
     return Fail(ErrorCode::kUnsupported, "it is not for x86-64");
   Reader reader(rules, chosen);
   reader.file().lowest = LowestSegment(image);
-  image.EachSection([&](const ElfSection& section) {
-    if (section.name == ".gopclntab" || section.name == ".go.buildinfo") reader.file().is_go = true;
-    return true;
-  });
+  reader.file().is_go = IsGoProgram(image);
   const auto take = [&](const Symbol& symbol, unsigned type) { reader.Take(symbol, type); };
   WEFT_TRY(EachSymbol(image, SHT_SYMTAB, take));
   WEFT_TRY(EachSymbol(image, SHT_DYNSYM, take));
   for (const UniqueFd& with : more)
     if (const auto symbols = ElfImage::Read(with.get()))
       WEFT_TRY(EachSymbol(*symbols, SHT_SYMTAB, take));
+  if (reader.file().is_go && !HasSymbolTable(image)) TakeGoTable(file, image, reader);
   WEFT_ASSIGN(FunctionFile functions, reader.Finish());
   if (!functions.is_go) WEFT_TRY(RefuseSideEntries(file, image, functions));
   for (Function& function : functions.functions)

@@ -52,7 +52,8 @@ struct FunctionFile {
   std::map<size_t, std::vector<NearName>> near;
   TypesByAddress types;            // of functions, from debug information
   std::string why_no_types;        // why that could not be read; "": it could, or there is none
-  std::string why_no_symbols;      // why those of its debug file could not be read; "": likewise
+  std::string why_no_symbols;      // why those of its debug file, or the functions of a program of
+                                   // Go without symbols, could not be read; "": likewise
   bool has_servers_types = false;  // the debug information is from a debuginfod server
   bool is_awaited = false;         // a server was asked, and there is no answer yet
   bool asks_again = false;         // a server was asked, and did not give what was asked for

@@ -92,6 +92,28 @@ TEST(Functions, NamesNearestToOneThatIsNotThereAreFound) {
   EXPECT_EQ(file->near.at(1).front().name, "hooks_test::Overloaded");
 }
 
+// A program of Go without symbols: main.(*service).handle, main.F[...] and runtime.text.
+TEST(Functions, OfGoAreThoseOfItsTable) {
+  const UniqueFd program(open(WEFT_GO_PROGRAM, O_RDONLY | O_CLOEXEC));
+  const std::vector<HookRule> rules{{"t", {.name = "main.(*service).handel"}},
+                                    {"t", {.name = "main.(*service).handle"}},
+                                    {"t", {.name = "*.(*servce).handle"}},
+                                    {"t", {.name = "*"}}};
+  const auto file = ReadFunctions(program.get(), rules, {0, 1, 2, 3});
+  ASSERT_TRUE(file) << file.error().message;
+  EXPECT_TRUE(file->is_go);
+  EXPECT_EQ(file->why_no_symbols, "");
+  ASSERT_EQ(file->functions.size(), 3u);
+  EXPECT_EQ(file->functions[0].name, "runtime.text");
+  EXPECT_NE(file->functions[0].why_not, "");
+  EXPECT_EQ(file->functions[1].name, "main.(*service).handle");
+  EXPECT_EQ(file->functions[1].rule, 1u);
+  EXPECT_EQ(file->functions[1].size, 64u);
+  EXPECT_EQ(file->functions[1].why_not, "");
+  ASSERT_EQ(file->near.size(), 1u);
+  EXPECT_EQ(file->near.at(0).front().name, "main.(*service).handle");
+}
+
 TEST(NearNames, AreFewAndTheNearest) {
   NearNames near("libmylb.so*");
   for (const char* name : {"libother.so", "libmylib.so", "libmylab.so", "libmy.so", "libmylbx.so"})

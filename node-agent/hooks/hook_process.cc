@@ -229,6 +229,7 @@ bool NeedsTypes(const api::FunctionRule& rule) {
 // for, if a rule did not have to name the object.
 bool NeedsSymbols(const FunctionFile& file, const std::vector<HookRule>& rules,
                   const std::vector<size_t>& chosen) {
+  if (file.is_go && file.why_no_symbols.empty()) return false;  // Go's table has all
   return std::ranges::any_of(chosen, [&](size_t i) {
     const api::FunctionRule& rule = rules[i].rule;
     if (rule.set || rule.object.empty()) return false;

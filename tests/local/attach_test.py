@@ -74,6 +74,8 @@ spec:
         object: "program_of_go"
         record: [entry]
 """
+# Places and sizes of what an ELF header says of sections.
+SECTIONS_IN_HEADER = ((40, 8), (58, 6))
 PTRACE_SEIZE = 0x4206
 # musl-gcc does not look there.
 KERNEL_HEADERS = ("-idirafter", "/usr/include", "-idirafter", f"/usr/include/{platform.machine()}-linux-gnu")
@@ -502,10 +504,10 @@ class Go(LoaderTest):
         cls.program = cls.build(with_cgo=False)
 
     @classmethod
-    def build(cls, with_cgo):
-        program = cls.built / f"cgo{with_cgo:d}" / "program_of_go"
+    def build(cls, *, with_cgo, options=()):
+        program = cls.built / "-".join((f"cgo{with_cgo:d}", *options)) / "program_of_go"
         environment = dict(os.environ, CGO_ENABLED=f"{with_cgo:d}", GOTOOLCHAIN="local", GOFLAGS="", GOWORK="off")
-        built = subprocess.run([cls.go, "build", "-trimpath", "-buildvcs=false", "-o", program, "."],
+        built = subprocess.run([cls.go, "build", "-trimpath", "-buildvcs=false", *options, "-o", program, "."],
                                cwd=pathlib.Path(__file__).resolve().with_name("attached_go"), env=environment,
                                capture_output=True, text=True, check=False)
         if built.returncode != 0:
@@ -529,6 +531,11 @@ class Go(LoaderTest):
         self.assertEqual(sorted(e["n"] for e in handled), sorted(GO_WORKERS * list(range(CALLS))))
         self.assertEqual({(bytes(e["text"]), e["ratio"]) for e in handled}, {(b"text", 0.5)})
 
+    def begin_anew(self):
+        for name in ("ready", "go", "counts", "done", "release"):
+            (self.folder / name).unlink()
+        shutil.rmtree(self.folder / "trace")
+
     def check_attached(self):
         program = self.run_program()
         weft = self.attach(program, options=self.functions())
@@ -542,12 +549,27 @@ class Go(LoaderTest):
     def test_entries_are_those_of_the_program(self):
         self.check_attached()
 
+    def test_entries_of_programs_without_symbols(self):
+        static = self.build(with_cgo=False, options=("-ldflags=-s -w",))
+        bare = static.with_name("bare") / "program_of_go"
+        bare.parent.mkdir()
+        shutil.copy(static, bare)
+        with bare.open("r+b") as file:
+            for at, size in SECTIONS_IN_HEADER:
+                file.seek(at)
+                file.write(bytes(size))
+        for program in (static, self.build(with_cgo=False, options=("-ldflags=-s -w", "-buildmode=pie")), bare):
+            with self.subTest(program=program.parent.name):
+                self.program = program
+                self.check_attached()
+                self.begin_anew()
+
     def test_entries_of_a_program_with_cgo(self):
         self.program = self.build(with_cgo=True)
         self.check_attached()
-        for name in ("counts", "done"):
-            (self.folder / name).unlink()
-        shutil.rmtree(self.folder / "trace")
+        self.begin_anew()
+        self.touch("go")
+        self.touch("release")
         # weft starts it.
         self.record(*self.functions(), program=[self.program, self.folder, CALLS])
         self.check_counts()
