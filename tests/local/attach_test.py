@@ -148,6 +148,26 @@ class AttachTest(FoundTest):
         self.end_program(program)
         return err
 
+    def check_throws(self, program):
+        process = subprocess.Popen([program, "70", self.folder], env=self.environment, stdout=subprocess.DEVNULL)
+        self.running.append(process)
+        self.wait_for(lambda: (self.folder / "ready").exists() or process.poll() is not None)
+        trace = self.functions()
+        trace[1].write_text(THROWN.replace("PROGRAM", program.name))
+        weft = self.attach(process, options=trace)
+        self.wait_until_recording(weft)
+        self.call()
+        self.stop(weft)
+        ends = collections.Counter((e["event"].removeprefix("function:shop::"), e["payload"]["unwound"])
+                                   for e in self.view())
+        self.assertEqual(ends, {(f"{name}_{moment}", unwound): count for moment in ("exit", "call")
+                                for name, unwound, count in (
+                                    ("Deep(int)", 1, 310), ("Leads(int)", 1, 10), ("Guarded(int, int&)", 1, 70),
+                                    ("Ended(void*)", 2, 10), ("Jumps()", 1, 10),
+                                    ("Price(int)", 0, 70), ("Price(double)", 0, 70))})
+        self.touch("release")
+        self.assertEqual(process.wait(PATIENCE), 0)
+
 
 class Functions(AttachTest):
     def test_of_a_thread_that_computes(self):
@@ -201,26 +221,6 @@ class Functions(AttachTest):
 
 class Unwound(AttachTest):
     """Exceptions and pthread_exit pass functions whose ends are recorded; some are in flight at the load."""
-
-    def check_throws(self, program):
-        process = subprocess.Popen([program, "70", self.folder], env=self.environment, stdout=subprocess.DEVNULL)
-        self.running.append(process)
-        self.wait_for(lambda: (self.folder / "ready").exists() or process.poll() is not None)
-        trace = self.functions()
-        trace[1].write_text(THROWN.replace("PROGRAM", program.name))
-        weft = self.attach(process, options=trace)
-        self.wait_until_recording(weft)
-        self.call()
-        self.stop(weft)
-        ends = collections.Counter((e["event"].removeprefix("function:shop::"), e["payload"]["unwound"])
-                                   for e in self.view())
-        self.assertEqual(ends, {(f"{name}_{moment}", unwound): count for moment in ("exit", "call")
-                                for name, unwound, count in (
-                                    ("Deep(int)", 1, 310), ("Leads(int)", 1, 10), ("Guarded(int, int&)", 1, 70),
-                                    ("Ended(void*)", 2, 10), ("Jumps()", 1, 10),
-                                    ("Price(int)", 0, 70), ("Price(double)", 0, 70))})
-        self.touch("release")
-        self.assertEqual(process.wait(PATIENCE), 0)
 
     def test_dynamic(self):
         self.check_throws(THROWS)
