@@ -30,7 +30,12 @@
  *
  * A4  The agent makes functions of the program's C library jump to the library's (A1 to A3; such a
  *     hook has WEFT_HOOK_REPLACES). Before, it writes where the displaced original is into the word
- *     that the library names. These jumps stay as long as the library is there (docs/adr/0065).
+ *     that the library names (docs/adr/0065).
+ * A5  When the recording ends, the agent takes these jumps away, too. With all threads stopped and
+ *     none of them in the library, it first writes the return address of each call that still runs
+ *     back to its slot, so that no stub is on a stack, and WEFT_SILENT_DETACHED into the word
+ *     `silent`: the library records nothing until an agent has done A4 again, has seen to the
+ *     filters that the program installed meanwhile, and writes 0 there (docs/adr/0069).
  *
  * An agent that dies between two steps leaves a process that runs correctly. The next agent finds
  * the hooks in the tables, and compares the function's bytes with `jump`. Nothing in an area is
@@ -45,7 +50,7 @@
 #include "tracepoint.h"
 
 #define WEFT_HOOKS_MAGIC 0x4b4f4857u /* "WHOK" */
-#define WEFT_HOOKS_VERSION 7u
+#define WEFT_HOOKS_VERSION 8u
 #define WEFT_HOOKS_SYMBOL "weft_hooks"
 #define WEFT_HOOKS_SOCKET "hooks.sock" /* in the folder where the library looks for weft */
 /* An environment variable of a library that was loaded into a running program. It makes large
@@ -71,6 +76,9 @@
 #define WEFT_HOOK_THUNK_BYTES 128u /* of a thunk, at most; the next one begins at 16 bytes */
 #define WEFT_HOOK_JUMP_BYTES 5u
 #define WEFT_HOOK_MAX_VALUES 16u
+#define WEFT_HOOK_STUBS 4096u
+#define WEFT_HOOK_STUB_BYTES 16u
+#define WEFT_HOOK_STUB_RETURN 6u          /* where in a stub its call returns to */
 #define WEFT_HOOK_NAME_PREFIX "function:" /* of events: function:NAME_entry, ..._exit, ..._call */
 
 enum weft_hook_source {
@@ -209,6 +217,35 @@ enum weft_replaced_state {
   WEFT_REPLACED_OTHERS_FOUND = 1 << 3, /* another object has one, too */
 };
 
+#define WEFT_SILENT_DETACHED 2u
+#define WEFT_FILTER_UNTRIED 1u /* the library tries what filters let pass before it needs it */
+
+/* The first members of a call of a hooked function whose end is recorded. */
+struct weft_hook_call_head {
+  uint64_t hook;
+  uint64_t slot; /* where the stub's return address lies as long as the function runs */
+  uint64_t turn; /* odd: it runs, or was left without a return */
+};
+
+struct weft_hook_stub_data {
+  uint64_t caller; /* where the function's caller goes on: never in a stub */
+  uint64_t calls;  /* the function's displaced instructions */
+};
+
+/* Addresses of what an agent reads and writes in a library that it loaded itself (A5). */
+struct weft_hook_places {
+  uint64_t silent;      /* u32; not 0: the library makes no system call */
+  uint64_t filter;      /* u32: 0 or WEFT_FILTER_UNTRIED */
+  uint64_t clock_known; /* u32; 0: the process may be in another time namespace by now */
+  uint64_t calls;       /* u64: address of call number 0; 0: there was no call yet */
+  uint64_t calls_used;  /* u32: higher numbers were never used */
+  uint64_t call_bytes;  /* no address: distance of two calls */
+  uint64_t stubs;       /* stub number 0 */
+  uint64_t stub_data;   /* struct weft_hook_stub_data of stub number 0 */
+  uint64_t walk;        /* begin of code that calls functions of the program that may throw */
+  uint64_t walk_end;
+};
+
 struct weft_hooks {
   uint32_t magic; /* stored last: 0 before */
   uint32_t version;
@@ -217,7 +254,8 @@ struct weft_hooks {
   uint64_t enter_go; /* likewise for functions of Go, with the address in r12; 0: for none */
   uint64_t replaced; /* enum weft_replaced_state, the agent's */
   struct weft_replacement replacements[WEFT_REPLACED_COUNT];
+  struct weft_hook_places places;
 };
-WEFT_ABI_ASSERT(sizeof(struct weft_hooks) == 240, "hooks layout");
+WEFT_ABI_ASSERT(sizeof(struct weft_hooks) == 320, "hooks layout");
 
 #endif /* WEFT_LIB_ABI_HOOKS_H_ */

@@ -3,6 +3,7 @@
 #include "node-agent/attach/load_library.h"
 
 #include <fcntl.h>
+#include <linux/prctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -24,6 +25,8 @@
 #include "node-agent/attach/limits.h"
 #include "node-agent/attach/provider_object.h"
 #include "node-agent/attach/target_check.h"
+#include "node-agent/hooks/code_change.h"
+#include "node-agent/hooks/give_back.h"
 #include "node-agent/hooks/process_memory.h"
 #include "node-agent/hooks/replace_functions.h"
 #include "node-agent/hooks/stopped_process.h"
@@ -97,6 +100,16 @@ std::vector<Provider> FindProviders(const hooks::ProcessMemory& memory,
     if (found && *found) providers.push_back({.base = object.begin, .object = **found});
   }
   return providers;
+}
+
+// The library reads the time stamp counter at each event.
+Status CheckClock(const hooks::ProcessMemory& memory, HijackedThread& thread) {
+  uint32_t mode = 0;
+  WEFT_TRY(thread.Call("prctl", SYS_prctl, {PR_GET_TSC, thread.scratch()}));
+  if (memory.Read(thread.scratch(), &mode, sizeof(mode)) && mode == PR_TSC_SIGSEGV)
+    return Fail(ErrorCode::kUnsupported,
+                "it ends when the time stamp counter is read (PR_SET_TSC), so it could not record");
+  return {};
 }
 
 // Loads into one process, with one thread of it in hand.
@@ -249,11 +262,32 @@ Status LoadStopped(const hooks::ProcessMemory& memory, const Target& target,
   return status ? released : status;
 }
 
+// A library that another recording left does not know what the program has forbidden since then.
+Status CheckAgain(const Target& target) {
+  WEFT_ASSIGN(const hooks::ProcessMemory memory, hooks::ProcessMemory::Open(target.pid));
+  WEFT_ASSIGN(const Gates gates, WaitForGates(memory));
+  Status status;
+  hooks::InThreadOfItsOwn([&] {
+    auto thread = TakeThread(memory, gates, target);
+    status = thread ? CheckClock(memory, *thread) : Status(std::unexpected(thread.error()));
+    const Status released = thread ? thread->Release() : Status();
+    if (status) status = released;
+  });
+  return status;
+}
+
+Status Wake(const Target& target) {
+  // Its parent is woken itself.
+  if (hooks::IsOnParentsMemory(target.pid)) return {};
+  WEFT_TRY(CheckAgain(target));
+  // From here on the library sees filters that the program installs.
+  (void)hooks::ReplaceFunctions(target.pid);
+  return hooks::WakeLibrary(target.pid, HasFilter(target.pid));
+}
+
 // All files are read before a thread is stopped.
-Status Load(int32_t pid, const LoadOptions& options) {
-  WEFT_ASSIGN(Target target, CheckTarget(pid));
-  if (target.has_library) return {};
-  target.is_meant = options.is_meant;
+Status Load(const Target& target, const LoadOptions& options) {
+  const int32_t pid = target.pid;
   WEFT_ASSIGN(const LibraryImage image, ReadLibrary(options.library));
   const auto memory = hooks::ProcessMemory::Open(pid);
   if (!memory)
@@ -271,7 +305,15 @@ Status Load(int32_t pid, const LoadOptions& options) {
 }  // namespace
 
 Status LoadLibrary(int32_t pid, const LoadOptions& options) {
-  WEFT_TRY(Load(pid, options));
+  WEFT_ASSIGN(Target target, CheckTarget(pid));
+  target.is_meant = options.is_meant;
+  if (!target.has_library) {
+    WEFT_TRY(Load(target, options));
+  } else if (const auto detached = hooks::IsDetached(pid); detached && *detached) {
+    return Wake(target);
+  } else if (!detached && detached.error().code == ErrorCode::kTimeout) {
+    return std::unexpected(detached.error());
+  }
   KillPoint("library_loaded");
   // Where this fails, exits are refused, and filters that the program makes later are not seen,
   // until a later call.

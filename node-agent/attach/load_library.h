@@ -25,10 +25,11 @@ struct LoadOptions {
   std::function<bool(int32_t pid)> is_meant;
 };
 
-// A process that has the library gets only what an agent that died did not finish: functions of its
-// C library that do not lead to the library yet (replace_functions.h). If the library's
-// constructors have not run, it is loaded once more. Errors as those of
-// CheckTarget. kNotFound also: it is not the one that is meant. Blocks for some milliseconds.
+// In a process that has the library, does only what an agent that died did not finish, and what a
+// recording took back at its end: functions of the C library lead to the library
+// (replace_functions.h), which is woken (give_back.h). If the library's constructors have not run,
+// it is loaded once more. Errors as those of CheckTarget. kNotFound also: it is not the one that is
+// meant. Blocks for some milliseconds.
 Status LoadLibrary(int32_t pid, const LoadOptions& options);
 
 // Returns the path of the library that belongs to this program.

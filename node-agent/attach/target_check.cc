@@ -23,6 +23,7 @@
 #include "node-agent/hooks/code_change.h"
 #include "node-agent/hooks/hook_table.h"
 #include "node-agent/hooks/process_memory.h"
+#include "node-agent/hooks/stopped_process.h"
 
 namespace weft::attach {
 namespace {
@@ -112,6 +113,8 @@ Result<Target> CheckTarget(int32_t pid) {
   WEFT_ASSIGN(target.is_go, CheckProgram(pid));
   WEFT_ASSIGN(const std::vector<hooks::MappedRange> ranges, hooks::ReadRanges(pid));
   target.has_library = HasLibrary(pid, ranges);
+  const std::string auxiliary = ReadSmall(Proc(pid, "auxv"), kMaxAuxiliaryBytes);
+  target.auxiliary.assign(auxiliary.begin(), auxiliary.end());
   if (target.has_library) return target;
   if (status.tracer != 0)
     return Fail(ErrorCode::kPermission, "process " + std::to_string(status.tracer) +
@@ -122,8 +125,6 @@ Result<Target> CheckTarget(int32_t pid) {
     return Refuse(
         "it runs on the memory of its parent (vfork) and will execute another program; "
         "try again then");
-  const std::string auxiliary = ReadSmall(Proc(pid, "auxv"), kMaxAuxiliaryBytes);
-  target.auxiliary.assign(auxiliary.begin(), auxiliary.end());
   if (AuxiliaryValue(target.auxiliary, AT_SECURE) != 0)
     return Refuse("it was started with more rights than its user has (setuid)");
   return target;
@@ -141,6 +142,13 @@ Result<ProcessStatus> CheckThread(const Target& target, int32_t tid) {
   WEFT_ASSIGN(const ProcessStatus status, ReadStatus(Proc(target.pid, task + "status")));
   if (status.seccomp == SECCOMP_MODE_STRICT) return RefuseStrict();
   return status;
+}
+
+bool HasFilter(int32_t pid) {
+  return std::ranges::any_of(hooks::ThreadsOf(pid), [pid](int32_t tid) {
+    const auto status = ReadStatus(Proc(pid, "task/" + std::to_string(tid) + "/status"));
+    return !status || status->seccomp != 0;
+  });
 }
 
 Result<UniqueFd> OpenNewMemfd(int32_t pid, int32_t tid, uint64_t fd) {

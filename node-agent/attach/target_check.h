@@ -42,6 +42,9 @@ Result<Target> CheckTarget(int32_t pid);
 // this thread.
 Result<ProcessStatus> CheckThread(const Target& target, int32_t tid);
 
+// Does a thread of the process have a seccomp filter? True also if that cannot be seen.
+bool HasFilter(int32_t pid);
+
 // Opens the memfd that a thread of a process has just made, for writing. Another thread may have
 // put any file there meanwhile, which this process could write and the other one could not.
 // kPermission: it is no memfd, or is not empty.

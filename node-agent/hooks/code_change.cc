@@ -73,7 +73,8 @@ class StopTime {
 };
 
 Status Apply(const std::vector<Change>& changes, const std::vector<uint64_t>& entries,
-             const ProcessMemory& memory, bool& again, std::chrono::nanoseconds& stopped) {
+             const ProcessMemory& memory, const BeforeChanges& before, bool& again,
+             std::chrono::nanoseconds& stopped) {
   again = false;
   const ChildOnMemory child(memory.pid());
   const StopTime time(stopped);
@@ -81,6 +82,11 @@ Status Apply(const std::vector<Change>& changes, const std::vector<uint64_t>& en
   if (child.IsThere() || process.IsInside(entries)) {
     again = true;
     return {};
+  }
+  if (before) {
+    WEFT_ASSIGN(const bool is_done, before(process));
+    again = !is_done;
+    if (again) return {};
   }
   for (const Change& change : changes) {
     uint8_t now[WEFT_HOOK_JUMP_BYTES];
@@ -126,7 +132,7 @@ bool HasShadowStack(int32_t pid) {
 }
 
 Status ChangeCode(const std::vector<Change>& changes, const ProcessMemory& memory,
-                  std::chrono::nanoseconds& stopped) {
+                  std::chrono::nanoseconds& stopped, const BeforeChanges& before) {
   if (changes.empty()) return {};
   std::vector<uint64_t> entries;
   for (const Change& change : changes)
@@ -135,7 +141,7 @@ Status ChangeCode(const std::vector<Change>& changes, const ProcessMemory& memor
   Status status;
   for (int i = 0; i < kStopTries; ++i) {
     bool again = false;
-    InThreadOfItsOwn([&] { status = Apply(changes, entries, memory, again, stopped); });
+    InThreadOfItsOwn([&] { status = Apply(changes, entries, memory, before, again, stopped); });
     // A thread that waits for a vfork child, say, may stop later.
     const bool late = !status && status.error().code == ErrorCode::kTimeout && i < 2;
     if (!again && !late) return status;

@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "lib/abi/hooks.h"
@@ -25,10 +26,15 @@ struct Change {
 Change PutJump(const weft_hook& hook);
 Change TakeOff(const weft_hook& hook);
 
+class StoppedProcess;
+// Does what is to be done before the changes, while all threads are stopped. False: this is not the
+// moment, and all is to be tried again.
+using BeforeChanges = std::function<Result<bool>(const StoppedProcess& process)>;
+
 // Makes changes; one whose bytes are not those of before is left out. `stopped`: how long all
 // threads stood still, the last time. kPermission, kTimeout: the process cannot be stopped.
 Status ChangeCode(const std::vector<Change>& changes, const ProcessMemory& memory,
-                  std::chrono::nanoseconds& stopped);
+                  std::chrono::nanoseconds& stopped, const BeforeChanges& before = {});
 
 // Does the process have a shadow stack, which holds its return addresses once more?
 bool HasShadowStack(int32_t pid);

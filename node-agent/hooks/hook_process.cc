@@ -14,6 +14,7 @@
 #include "lib/event/match.h"
 #include "node-agent/hooks/code_change.h"
 #include "node-agent/hooks/displace.h"
+#include "node-agent/hooks/give_back.h"
 #include "node-agent/hooks/go_functions.h"
 #include "node-agent/hooks/helper_program.h"
 #include "node-agent/hooks/limits.h"
@@ -337,6 +338,14 @@ Status HookProcess(int32_t pid, const std::vector<HookRule>& rules, FunctionCach
     return {};
   }
   return ChangeCode(planner.Changes(), memory, report.stopped);
+}
+
+Status UnhookProcess(int32_t pid, HookReport& report) {
+  FunctionCache nothing;
+  WEFT_TRY(HookProcess(pid, {}, nothing, report));
+  // Its parent is given them back itself.
+  if (IsOnParentsMemory(pid)) return {};
+  return GiveBackFunctions(pid);
 }
 
 }  // namespace weft::hooks

@@ -77,6 +77,9 @@ class FunctionCache {
 // kPermission, kTimeout: it cannot be stopped, and has the hooks that it had before.
 Status HookProcess(int32_t pid, const std::vector<HookRule>& rules, FunctionCache& cache,
                    HookReport& report, const DebugSource& source = {});
+// Makes no function of a process hooked any more, and gives back those of its C library that an
+// agent replaced (give_back.h). Errors as those of HookProcess.
+Status UnhookProcess(int32_t pid, HookReport& report);
 
 }  // namespace weft::hooks
 

@@ -112,6 +112,7 @@ Status HookService::SetContainers(std::vector<HookedContainer> containers) {
         wanted.push_back(*before);
         wanted.back().of.rules = std::move(one.rules);
         wanted.back().of.own_areas = std::move(one.own_areas);
+        wanted.back().of.gives_back = one.gives_back;
       } else if (auto opened = Open(std::move(one)); opened) {
         wanted.push_back(std::move(*opened));
       } else {
@@ -122,7 +123,7 @@ Status HookService::SetContainers(std::vector<HookedContainer> containers) {
                   [&](const auto& entry) { return !pods.contains(entry.first); });
     const auto same = [](const Container& a, const Container& b) {
       return KeyOf(a.of) == KeyOf(b.of) && a.of.rules == b.of.rules &&
-             a.of.own_areas == b.of.own_areas;
+             a.of.own_areas == b.of.own_areas && a.of.gives_back == b.of.gives_back;
     };
     if (wanted_number_ != 0 && std::ranges::equal(wanted, wanted_, same)) return status;
     // One cache for all containers with the same rules: many pods have the same files.
@@ -247,7 +248,9 @@ void HookService::TakeOrders() {
     for (const Container& container : wanted_) {
       const auto old = before.find(KeyOf(container.of));
       const bool has_rules = old != before.end() && old->second->of.rules == container.of.rules;
-      if (has_rules && old->second->of.own_areas == container.of.own_areas) continue;
+      if (has_rules && old->second->of.own_areas == container.of.own_areas &&
+          old->second->of.gives_back == container.of.gives_back)
+        continue;
       changed_.insert(KeyOf(container.of));
       if (has_rules) continue;
       refusals_.erase(KeyOf(container.of));
@@ -375,14 +378,17 @@ void HookService::LookAt(int32_t pid, Seen& seen) {
 // found to be one of the container's.
 bool HookService::Hook(int32_t pid, const Container& container, uint64_t objects) {
   if (!MayHook(pid, container)) return true;
-  const auto outcome = work_.Do(pid, {.container = container, .objects = objects},
-                                [pid, rules = container.of.rules, cache = container.cache,
-                                 server = server_, pod = container.of.pod_uid] {
-                                  Outcome of;
-                                  of.status = HookProcess(pid, rules, *cache, of.report,
-                                                          {.server = server.get(), .pod = pod});
-                                  return of;
-                                });
+  const bool gives_back = container.of.gives_back && container.of.rules.empty();
+  const auto outcome =
+      work_.Do(pid, {.container = container, .objects = objects},
+               [pid, rules = container.of.rules, cache = container.cache, server = server_,
+                pod = container.of.pod_uid, gives_back] {
+                 Outcome of;
+                 of.status = gives_back ? UnhookProcess(pid, of.report)
+                                        : HookProcess(pid, rules, *cache, of.report,
+                                                      {.server = server.get(), .pod = pod});
+                 return of;
+               });
   if (outcome) return Take(pid, container, objects, *outcome);
   Record(pid, container,
          Fail(ErrorCode::kTimeout,

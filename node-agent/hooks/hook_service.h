@@ -53,6 +53,9 @@ struct HookedContainer {
   std::vector<HookRule> rules;
   // Inodes of control areas that its processes made themselves.
   std::set<uint64_t> own_areas;
+  // Nothing is recorded any more of processes into which an agent loaded the library: with no
+  // rules, they also get the functions of their C library back.
+  bool gives_back = false;
 };
 
 class HookService {

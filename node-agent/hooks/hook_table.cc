@@ -5,9 +5,11 @@
 #include <Zydis/Zydis.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <cstring>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "lib/abi/control.h"
@@ -164,6 +166,18 @@ Result<HookTable> HookTable::Open(const ProcessMemory& memory,
     if (IsSound(area)) WEFT_TRY(table.Load(area));
   if (table.areas_.empty()) return Fail(ErrorCode::kNotFound, "it has no memory for hooks");
   return table;
+}
+
+Result<HookTable> HookTable::OpenWhenFree(const ProcessMemory& memory,
+                                          const std::vector<LoadedObject>& objects) {
+  const auto end = std::chrono::steady_clock::now() + kReplacePatience;
+  for (;;) {
+    auto table = Open(memory, objects);
+    if (table || table.error().code != ErrorCode::kTimeout ||
+        std::chrono::steady_clock::now() >= end)
+      return table;
+    std::this_thread::sleep_for(kReplacePause);
+  }
 }
 
 Status HookTable::Load(const weft_hook_area& place) {

@@ -51,6 +51,9 @@ class HookTable {
   // kCorrupt: its tables contradict themselves.
   static Result<HookTable> Open(const ProcessMemory& memory,
                                 const std::vector<LoadedObject>& objects);
+  // Likewise, and waits for others that work at the process.
+  static Result<HookTable> OpenWhenFree(const ProcessMemory& memory,
+                                        const std::vector<LoadedObject>& objects);
 
   // Is this object the library?
   static bool IsLibrary(const LoadedObject& object);

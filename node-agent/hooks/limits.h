@@ -37,15 +37,25 @@ inline constexpr std::chrono::milliseconds kStopPause{2};
 inline constexpr int kStopTries = 50;
 // Bytes of a thread's stack that are searched for the place that a signal interrupted.
 inline constexpr size_t kStackBytes = size_t{64} << 10;
+// Bytes in use below a stack pointer (System V ABI, 3.2.2), and stacks of one thread that are
+// searched: its own, and those that signal handlers interrupted.
+inline constexpr uint64_t kRedZoneBytes = 128;
+inline constexpr size_t kMaxStacks = 4;
+// Bytes of a call that libweft.so says; more is taken for damaged.
+inline constexpr uint64_t kMaxCallBytes = 4096;
 // How often processes are searched for objects that were loaded later.
 inline constexpr std::chrono::milliseconds kLookInterval{500};
 // How long the work at one process may keep that at others waiting. Its files and memory may lie on
 // a file system of its own that never answers (FUSE). Not less than WEFT_HOOKS_PATIENCE_MS, for
 // which a process waits at its start, and enough for one file whose types take kTypesPatience.
 inline constexpr std::chrono::milliseconds kHookPatience{15000};
-// How long replacing functions of the C library waits for others that work at the process.
+// How long replacing functions of the C library, and giving them back, waits for others that work
+// at the process.
 inline constexpr std::chrono::seconds kReplacePatience{1};
 inline constexpr std::chrono::milliseconds kReplacePause{10};
+// How long it is tried to give back all functions of the C library of one process. A word that an
+// unwinder left on the stack of a thread that waits looks like one that it needs.
+inline constexpr std::chrono::seconds kGiveBackPatience{2};
 // Looks in which a new process may still become one that is recorded.
 inline constexpr int kLooksAtNew = 4;
 // Names that are shown for one that was not found; names of one file that it is compared with, and

@@ -9,7 +9,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "lib/api/trace.h"
@@ -166,18 +165,6 @@ class Replacer {
   bool is_certain_ = true;         // which functions unwinders ask
 };
 
-// Waits for others that work at the process.
-Result<HookTable> OpenTable(const ProcessMemory& memory, const std::vector<LoadedObject>& objects) {
-  const auto end = std::chrono::steady_clock::now() + kReplacePatience;
-  for (;;) {
-    auto table = HookTable::Open(memory, objects);
-    if (table || table.error().code != ErrorCode::kTimeout ||
-        std::chrono::steady_clock::now() >= end)
-      return table;
-    std::this_thread::sleep_for(kReplacePause);
-  }
-}
-
 }  // namespace
 
 Status ReplaceFunctions(int32_t pid) {
@@ -186,7 +173,7 @@ Status ReplaceFunctions(int32_t pid) {
   WEFT_ASSIGN(const std::vector<MappedRange> ranges, ReadRanges(pid));
   const std::vector<LoadedObject> objects = ObjectsOf(ranges);
   WEFT_ASSIGN(const ProcessMemory memory, ProcessMemory::Open(pid));
-  WEFT_ASSIGN(HookTable table, OpenTable(memory, objects));
+  WEFT_ASSIGN(HookTable table, HookTable::OpenWhenFree(memory, objects));
   // Go's programs have no exits, unwind by their own tables, and make system calls themselves.
   if (!table.is_attached() || table.takes_go() ||
       (table.header().replaced & WEFT_REPLACED_TRIED) != 0 || HasShadowStack(pid))

@@ -61,6 +61,36 @@ size_t ReadStack(int32_t pid, uint64_t begin, std::vector<uint64_t>& words) {
   return bytes <= 0 ? 0 : static_cast<size_t>(bytes) / sizeof(uint64_t);
 }
 
+// A part of a stack in use, and the instructions that signal handlers interrupted there.
+struct Stack {
+  uint64_t begin = 0;
+  std::vector<uint64_t> words;
+  std::vector<uint64_t> interrupted;
+};
+
+// Reads the stack of a thread, and those that signal handlers on other stacks interrupted. In a
+// frame of a signal, rsp, rip, the flags and the segments follow each other.
+std::vector<Stack> StacksOf(int32_t pid, const user_regs_struct& registers) {
+  constexpr uint64_t kSegments = 0x002b000000000033, kWithoutStackSegment = 0x33;
+  std::vector<Stack> stacks;
+  std::vector<uint64_t> next{registers.rsp};
+  while (!next.empty() && stacks.size() < kMaxStacks) {
+    // A leaf function has values below its stack.
+    const uint64_t begin = (next.back() - kRedZoneBytes) & ~uint64_t{7};
+    next.pop_back();
+    Stack stack{.begin = begin, .words = std::vector<uint64_t>(kStackBytes / sizeof(uint64_t))};
+    stack.words.resize(ReadStack(pid, begin, stack.words));
+    for (size_t i = 1; i + 2 < stack.words.size(); ++i) {
+      if (stack.words[i + 2] != kSegments && stack.words[i + 2] != kWithoutStackSegment) continue;
+      stack.interrupted.push_back(stack.words[i]);
+      const uint64_t other = stack.words[i - 1];
+      if (other - begin >= stack.words.size() * sizeof(uint64_t)) next.push_back(other);
+    }
+    stacks.push_back(std::move(stack));
+  }
+  return stacks;
+}
+
 }  // namespace
 
 bool IsSignalled(int32_t pid, int32_t tid) {
@@ -160,8 +190,7 @@ void StoppedProcess::Look(int32_t tid, Thread& thread) const {
       (void)ptrace(PTRACE_SETREGS, tid, nullptr, &r);
     }
   }
-  thread.instruction = r.rip;
-  thread.stack = r.rsp;
+  thread.registers = r;
 }
 
 // A thread that did not stop cannot be detached here: the kernel does it when this thread ends.
@@ -181,10 +210,35 @@ bool StoppedProcess::IsInside(const std::vector<uint64_t>& entries) const {
   };
   std::vector<uint64_t> words(kStackBytes / sizeof(uint64_t));
   for (const auto& [tid, thread] : threads_) {
-    if (thread.instruction == 0 || is_inside(thread.instruction)) return true;
-    const size_t count = ReadStack(pid_, thread.stack, words);
+    if (thread.registers.rip == 0 || is_inside(thread.registers.rip)) return true;
+    const size_t count = ReadStack(pid_, thread.registers.rsp, words);
     if (std::any_of(words.begin(), words.begin() + static_cast<ptrdiff_t>(count), is_inside))
       return true;
+  }
+  return false;
+}
+
+bool StoppedProcess::Executes(const std::vector<Span>& code) const {
+  const auto is_inside = [&](uint64_t address) {
+    return std::ranges::any_of(code, [&](const Span& span) { return span.Contains(address); });
+  };
+  for (const auto& [tid, thread] : threads_) {
+    if (thread.registers.rip == 0 || is_inside(thread.registers.rip)) return true;
+    for (const Stack& stack : StacksOf(pid_, thread.registers))
+      if (std::ranges::any_of(stack.interrupted, is_inside)) return true;
+  }
+  return false;
+}
+
+bool StoppedProcess::Holds(const std::function<bool(uint64_t at, uint64_t word)>& wanted) const {
+  for (const auto& [tid, thread] : threads_) {
+    const user_regs_struct& r = thread.registers;
+    for (const uint64_t word : {r.rax, r.rbx, r.rcx, r.rdx, r.rsi, r.rdi, r.rbp, r.r8, r.r9, r.r10,
+                                r.r11, r.r12, r.r13, r.r14, r.r15, r.rip})
+      if (wanted(0, word)) return true;
+    for (const Stack& stack : StacksOf(pid_, r))
+      for (size_t i = 0; i < stack.words.size(); ++i)
+        if (wanted(stack.begin + i * sizeof(uint64_t), stack.words[i])) return true;
   }
   return false;
 }

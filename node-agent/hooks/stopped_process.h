@@ -11,7 +11,10 @@
 #ifndef WEFT_NODE_AGENT_HOOKS_STOPPED_PROCESS_H_
 #define WEFT_NODE_AGENT_HOOKS_STOPPED_PROCESS_H_
 
+#include <sys/user.h>
+
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -31,6 +34,13 @@ std::vector<int32_t> ThreadsOf(int32_t pid);
 // Does a signal that is not blocked wait for the thread? True also if that cannot be seen.
 bool IsSignalled(int32_t pid, int32_t tid);
 
+// Addresses from `begin` on, below `end`.
+struct Span {
+  uint64_t begin = 0;
+  uint64_t end = 0;
+  [[nodiscard]] bool Contains(uint64_t address) const { return address - begin < end - begin; }
+};
+
 class StoppedProcess {
  public:
   // kPermission: another process traces it, or the kernel lets none do it; kTimeout: a thread does
@@ -48,13 +58,19 @@ class StoppedProcess {
   // WEFT_HOOK_JUMP_BYTES, behind its first byte? True also if that cannot be seen. A place that a
   // signal interrupted is searched on the stack in use, in kStackBytes. `entries`: sorted.
   [[nodiscard]] bool IsInside(const std::vector<uint64_t>& entries) const;
+  // Does a thread, or code that a signal handler interrupted, execute code of one of these spans?
+  // True also if that cannot be seen.
+  [[nodiscard]] bool Executes(const std::vector<Span>& code) const;
+  // Is there a word in a register or on a stack for which `wanted` returns true? `at`: its address;
+  // 0: it is in a register. Stacks are searched as for IsInside, and also those that a signal
+  // handler on a stack of its own interrupted.
+  [[nodiscard]] bool Holds(const std::function<bool(uint64_t at, uint64_t word)>& wanted) const;
 
  private:
   struct Thread {
     int signal = 0;  // that is delivered when it goes on
-    // Where it goes on, and its stack; 0: not known.
-    uint64_t instruction = 0;
-    uint64_t stack = 0;
+    // With which it goes on; rip is 0: not known.
+    user_regs_struct registers{};
   };
 
   explicit StoppedProcess(int32_t pid) : pid_(pid) {}

@@ -360,6 +360,89 @@ class Tracepoints(AttachTest):
         self.assertEqual(program.wait(PATIENCE), 0)
 
 
+class Detach(AttachTest):
+    """After a recording the program's code is as it was before the first one."""
+
+    def code_of(self, process):
+        """Returns the bytes of all executable mappings of files, by address."""
+        maps = pathlib.Path(f"/proc/{self.pid_of(process)}/maps").read_text().splitlines()
+        code = {}
+        with open(f"/proc/{self.pid_of(process)}/mem", "rb", buffering=0) as memory:
+            for line in maps:
+                words = line.split()
+                if "x" not in words[1] or words[4] == "0" or "/memfd:" in line:
+                    continue
+                begin, end = (int(word, 16) for word in words[0].split("-"))
+                memory.seek(begin)
+                code[begin] = memory.read(end - begin)
+        return code
+
+    def changes_of(self, process, before):
+        """Returns the addresses of code that is not as before."""
+        now = self.code_of(process)
+        self.assertEqual(now.keys(), before.keys())
+        return [hex(begin + i) for begin, code in before.items() if now[begin] != code
+                for i, (a, b) in enumerate(zip(now[begin], code)) if a != b]
+
+    def record_calls(self, program, output):
+        weft = self.attach(self.pid_of(program), options=self.functions(), output=output)
+        self.wait_until_recording(weft, output)
+        (self.folder / "done").unlink(missing_ok=True)
+        self.call()
+        return weft
+
+    def check_calls(self, output):
+        for name, values in (("entry", range(CALLS)), ("exit", (n * 3 + 1000001 for n in range(CALLS)))):
+            self.assertEqual([e["payload"]["n" if name == "entry" else "ret"] for e in self.view(output)
+                              if e["event"] == f"function:traced_call_{name}"], list(values))
+
+    def check(self, *kinds):
+        program = self.run_program("again", *kinds)
+        before = self.code_of(program)
+        for i in range(2):
+            weft = self.record_calls(program, f"trace{i}")
+            self.assertNotEqual(self.changes_of(program, before), [])
+            self.stop(weft)
+            self.assertEqual(self.changes_of(program, before), [])
+            if "children" not in kinds:
+                self.check_calls(f"trace{i}")
+        self.end_program(program)
+
+    def test_of_threads(self):
+        self.check("timer", "threads", "busy")
+
+    def test_with_children(self):
+        self.check("busy", "children")
+
+    def test_during_a_call_that_an_unwinder_passes_later(self):
+        program = self.run_program("again", "waits", "sleep")
+        before = self.code_of(program)
+        options = self.functions()
+        options[1].write_text(TRACE.replace("name: traced_call", 'name: "traced_*"'))
+        weft = self.attach(program, options=options)
+        self.wait_until_recording(weft)
+        self.touch("go")
+        self.wait_for(lambda: (self.folder / "waits").exists() and (self.folder / "done").exists())
+        self.stop(weft)
+        self.assertEqual(self.changes_of(program, before), [])
+        self.end_program(program)
+
+    def test_filter_installed_between_recordings(self):
+        # It kills for a call that the library makes, which therefore records nothing.
+        program = self.run_program("again", "busy", "later")
+        self.stop(self.attach_and_wait(program, "trace0"))
+        self.call()
+        weft = self.record_calls(program, "trace1")
+        self.stop(weft)
+        self.assertEqual(self.view("trace1"), [])
+        self.end_program(program)
+
+    def attach_and_wait(self, program, output):
+        weft = self.attach(program, options=self.functions(), output=output)
+        self.wait_until_recording(weft, output)
+        return weft
+
+
 class Names(AttachTest):
     def test_all_processes_of_a_name_are_recorded(self):
         named = self.folder / f"named{os.getpid()}"
@@ -431,9 +514,10 @@ class Refusals(AttachTest):
 class LoaderTest(AttachTest):
     """The process that loads the library is killed at random points."""
 
-    def load(self, program, **environment):
-        loader = subprocess.Popen([LOAD, LIBRARY, str(program.pid), self.folder / "nowhere"], stdout=subprocess.PIPE,
-                                  stderr=subprocess.PIPE, text=True, env=dict(os.environ, **environment))
+    def load(self, program, times=0, **environment):
+        loader = subprocess.Popen([LOAD, LIBRARY, str(program.pid), self.folder / "nowhere", str(times)],
+                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                  env=dict(os.environ, **environment))
         self.running.append(loader)
         self.assertEqual(loader.stdout.readline(), "begins\n")
         return loader
@@ -479,6 +563,23 @@ class Deaths(LoaderTest):
 
     def test_before_functions_are_replaced(self):
         self.check_next_recording("library_loaded")
+
+    def test_leave_a_program_whose_functions_are_given_back(self):
+        program = self.run_program("eintr", "timer", "threads", "busy")
+        detach = Detach("check")
+        detach.pid_of = self.pid_of
+        before = detach.code_of(program)
+        for i in range(DEATHS):
+            loader = self.load(program, 1000)
+            time.sleep(random.Random(i).uniform(0, 0.1))
+            loader.kill()
+            self.assertEqual(loader.wait(PATIENCE), -signal.SIGKILL, loader.stderr.read())
+            loader.communicate()
+        loader = self.load(program, 1)
+        _, err = loader.communicate(timeout=PATIENCE)
+        self.assertEqual((loader.returncode, err), (0, ""))
+        self.assertEqual(detach.changes_of(program, before), [])
+        self.end_after_calls(program)
 
     def test_leave_a_thread_that_computes(self):
         self.check("busy")

@@ -21,6 +21,9 @@
  *     eintr     epoll_wait may return EINTR, since an agent that dies while it stops threads cannot
  *               set it back
  *     children  calls are those of children: by fork, vfork, and clone on its own memory
+ *     waits     a thread calls traced_wait, which makes FOLDER/waits and runs until the program
+ *               ends; it ends its thread by pthread_exit, so an unwinder passes its caller
+ *     again     it removes FOLDER/go before it makes FOLDER/done, and calls again if that is there
  *
  * It makes FOLDER/ready when it has begun. As soon as FOLDER/go is there it calls traced_call CALLS
  * times, and appends a byte to FOLDER/done. It ends with status 0 when FOLDER/release is there, and
@@ -193,11 +196,31 @@ static void* run_writer(void* ignored) {
   return NULL;
 }
 
+HOOKED int64_t traced_wait(int64_t n) {
+  make("waits");
+  while (!is_over()) sleep_a_little();
+  if (n != 0) pthread_exit(NULL);
+  return n;
+}
+
+static volatile int cleanups;
+
+static void count_cleanup(const int* ignored) { cleanups += 1 + *ignored; }
+
+/* Built with -fexceptions: an unwinder that finds its way past traced_wait runs the cleanup. */
+static void* run_waiting(void* ignored) {
+  const int nothing __attribute__((cleanup(count_cleanup))) = 0;
+  while (!is_there("go")) sleep_a_little();
+  traced_wait(1);
+  return ignored;
+}
+
 static void* run_nothing(void* nothing) { return nothing; }
 
-static void start_thread(void* (*fn)(void*), void (*step)(void)) {
+static pthread_t start_thread(void* (*fn)(void*), void (*step)(void)) {
   pthread_t thread;
   if (pthread_create(&thread, NULL, fn, (void*)(uintptr_t)step) != 0) fail("pthread_create");
+  return thread;
 }
 
 static void install_filter(uint32_t kills, int by_syscall) {
@@ -274,7 +297,6 @@ static void call_traced(enum call_kind kind) {
   } else {
     call_range(0, calls);
   }
-  make("done");
 }
 
 static void (*begin(const char* kind))(void) {
@@ -299,7 +321,8 @@ static void (*begin(const char* kind))(void) {
 
 int main(int argc, char** argv) {
   void (*step)(void) = busy;
-  int stops = 0;
+  int stops = 0, waits = 0, calls_again = 0;
+  pthread_t waiting;
   enum call_kind kind = CALL_ITSELF;
   if (argc < 4) return 2;
   folder = open(argv[1], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -324,6 +347,11 @@ int main(int argc, char** argv) {
       kind = CALL_UNDER_FILTER;
     } else if (strcmp(argv[i], "seccomp") == 0) {
       kind = CALL_UNDER_FILTER_BY_SYSCALL;
+    } else if (strcmp(argv[i], "waits") == 0) {
+      waiting = start_thread(run_waiting, NULL);
+      waits = 1;
+    } else if (strcmp(argv[i], "again") == 0) {
+      calls_again = 1;
     } else if (strcmp(argv[i], "children") == 0) {
       kind = CALL_IN_CHILDREN;
     } else {
@@ -335,8 +363,11 @@ int main(int argc, char** argv) {
   for (int called = 0; !is_over();) {
     step();
     if (called || !is_there("go")) continue;
-    called = 1;
+    called = !calls_again;
     call_traced(kind);
+    if (calls_again && unlinkat(folder, "go", 0) != 0) fail("go");
+    make("done");
   }
+  if (waits && (pthread_join(waiting, NULL) != 0 || cleanups != 1)) fail("pthread_exit");
   return 0;
 }

@@ -138,6 +138,8 @@ static uint64_t choose_way(struct weft_event_state* state, const struct weft_eve
 const struct weft_event_state* weft_decide(struct weft_event* event, uint32_t word) {
   uint64_t mask;
   if (!weft_seccomp_may_call() && !weft_silent) return NULL;
+  // What is decided now would hold when the library is woken.
+  if (weft_silent == WEFT_SILENT_DETACHED) return NULL;
   if (!weft_lock(&mask)) return NULL;
   struct weft_event_state* state = NULL;
   const struct weft_ruleset* rules = weft_rules();

@@ -29,6 +29,14 @@ static struct {
 static uint32_t used;     // calls from here on were never taken
 static uint32_t to_pass;  // calls that find none free, and do not collect
 
+void weft_calls_tell(struct weft_hook_places* places) {
+  places->calls = (uintptr_t)&weft_hook_calls;
+  places->calls_used = (uintptr_t)&used;
+  places->call_bytes = sizeof(struct weft_hook_call);
+  places->stubs = weft_stub_of(0);
+  places->stub_data = (uintptr_t)weft_hook_stub_data;
+}
+
 static uint32_t own_list(void) {
   return ((uint32_t)(weft_thread_pointer() >> 12) * 2654435761u >> 16) % WEFT_CALL_LISTS;
 }

@@ -49,10 +49,10 @@ struct weft_open_call {
 };
 
 struct weft_hook_call {
-  struct weft_hook* hook;
-  uint64_t* slot;  // where the return address lies
-  uint64_t turn;   // odd: published, the function runs. Each change adds 1
-  uint64_t next;   // free: the next one of its list; 0: none
+  struct weft_hook* hook;  // these three are struct weft_hook_call_head
+  uint64_t* slot;          // where the return address lies
+  uint64_t turn;           // odd: published, the function runs. Each change adds 1
+  uint64_t next;           // free: the next one of its list; 0: none
   struct weft_open_call open;
   uint64_t begin;  // time of the entry, if the whole call is recorded
   uint32_t argument_bytes;
@@ -60,6 +60,9 @@ struct weft_hook_call {
   struct weft_hook_pieces pieces;            // if the hook reads memory
   uint64_t unwound;                          // the turn in which it was unwound, which was reported
 } __attribute__((aligned(64)));
+#define WEFT_IN_HEAD(member) \
+  (offsetof(struct weft_hook_call, member) == offsetof(struct weft_hook_call_head, member))
+_Static_assert(WEFT_IN_HEAD(hook) && WEFT_IN_HEAD(slot) && WEFT_IN_HEAD(turn), "lib/abi/hooks.h");
 
 // Indexed by the call's number; NULL before the first call. Pages that no call uses take no memory.
 extern struct weft_hook_call* weft_hook_calls __attribute__((visibility("hidden")));
@@ -91,7 +94,12 @@ static inline uint64_t weft_stub_of(uint32_t number) {
 }
 
 // Returns the address that the stub's call returns to.
-static inline uint64_t weft_stub_return(uint32_t number) { return weft_stub_of(number) + 6; }
+static inline uint64_t weft_stub_return(uint32_t number) {
+  return weft_stub_of(number) + WEFT_HOOK_STUB_RETURN;
+}
+
+// Tells an agent where calls are.
+void weft_calls_tell(struct weft_hook_places* places);
 
 static inline weft_call_id weft_call_id_of(uint32_t number, uint64_t turn) {
   return turn << WEFT_CALL_NUMBER_BITS | number;

@@ -175,6 +175,10 @@ void weft_hooks_start(void) {
   weft_hooks.version = WEFT_HOOKS_VERSION;
   weft_hooks.enter = (uint64_t)(uintptr_t)&weft_hook_entry;
   if (is_go_program()) weft_hooks.enter_go = weft_hooks_go_start();
+  weft_hooks.places.silent = (uintptr_t)&weft_silent;
+  weft_hooks.places.filter = (uintptr_t)&weft_process.filter;
+  weft_hooks.places.clock_known = (uintptr_t)&weft_anchor->knows_clock_offset;
+  weft_calls_tell(&weft_hooks.places);
   // release: an agent that sees the magic number sees all
   __atomic_store_n(&weft_hooks.magic, WEFT_HOOKS_MAGIC, __ATOMIC_RELEASE);
   if (are_wanted) call_agent();

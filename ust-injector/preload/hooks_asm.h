@@ -8,9 +8,8 @@
 #if defined(__x86_64__)
 
 #define WEFT_HOOK_PAGES 16u
-#define WEFT_HOOK_STUB_BYTES 16u
 #define WEFT_HOOK_STUBS_PER_PAGE (4096u / WEFT_HOOK_STUB_BYTES) /* the first is no stub */
-#define WEFT_HOOK_STUBS (WEFT_HOOK_PAGES * WEFT_HOOK_STUBS_PER_PAGE)
+_Static_assert(WEFT_HOOK_STUBS == WEFT_HOOK_PAGES * WEFT_HOOK_STUBS_PER_PAGE, "all pages");
 
 // Registers of the moment of the call or return, as hooks_asm.c saves them, in the stack. At an
 // entry, behind them lie the hook's address, the return address and the arguments on the stack.
@@ -20,15 +19,10 @@ struct weft_hook_registers {
   uint64_t rax, r10, r11;
 };
 
-// What a stub and unwinders read: it lies at the stub's own distance from the begin of its table.
-struct weft_hook_stub_data {
-  uint64_t caller;  // where the function's caller goes on: never in a stub
-  uint64_t calls;   // the function's displaced instructions
-};
-
 // Stands in each page of stubs, where other code has instructions. It is what DW_OP_const4s pushes.
 #define WEFT_HOOK_PAGE_MARK 0x63b5d94e
 
+// What a stub and unwinders read lies at the stub's own distance from the begin of this table.
 extern struct weft_hook_stub_data weft_hook_stub_data[WEFT_HOOK_STUBS]
     __attribute__((visibility("hidden")));
 extern const uint8_t weft_hook_stubs[] __attribute__((visibility("hidden")));

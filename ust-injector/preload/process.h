@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "lib/abi/control.h"
+#include "lib/abi/hooks.h"
 #include "lib/ring/writer.h"
 #include "ust-injector/preload/sys.h"
 #include "ust-injector/preload/text.h"
@@ -30,9 +31,10 @@ enum weft_process_state {
   WEFT_PROCESS_OFF = 2,  // neither WEFT_DIR nor WEFT_CONTAINER is set, or setuid: silent for good
 };
 
+// WEFT_FILTER_UNTRIED: there was one at exec, or when an agent woke the library: nothing but what
+// ld.so itself calls before a trial.
 enum weft_process_filter {
-  WEFT_FILTER_NONE = 0,     // or it was checked when it was installed
-  WEFT_FILTER_UNTRIED = 1,  // was there at exec: nothing but what ld.so itself calls before a trial
+  WEFT_FILTER_NONE = 0,  // or it was checked when it was installed
 };
 
 struct weft_process {
@@ -47,7 +49,7 @@ struct weft_process {
   uint32_t slot_count;   // with own_control these two are 0 until an agent came
   uint32_t clock;
   int64_t clock_offset;  // of CLOCK_MONOTONIC here, ns (clock.h)
-  uint32_t filter;       // enum weft_process_filter
+  uint32_t filter;       // WEFT_FILTER_NONE or WEFT_FILTER_UNTRIED
   uint32_t no_clock;  // reading the time stamp counter would raise SIGSEGV (lifecycle.h): all off
   uint32_t own_rseq;  // libc registers none: own_rseq.h
   uint32_t own_id_offset;  // in its areas, as slot_id_offset

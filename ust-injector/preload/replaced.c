@@ -86,6 +86,10 @@ static int find_object(void* pc, struct found_object* result) {
   return find_own(pc, result) ? 0 : next_find_object(pc, result);
 }
 
+// Code with a callback of the program's under it, which may throw: an agent leaves the functions of
+// unwinders alone as long as a thread is in it (lib/abi/hooks.h, A5).
+#define IN_WALK __attribute__((section("weft_walk"), noinline))
+
 struct iteration {
   headers_callback* callback;
   void* data;
@@ -95,7 +99,7 @@ struct iteration {
 // The callback for the library comes within that for the first object, the program. So the C
 // library's lock is held, on which callbacks rely for their own data (libgcc's cache), and the
 // counts of loads are the program's, by which callbacks see that their data is old.
-static int tell(struct object_headers* info, size_t size, void* data) {
+static IN_WALK int tell(struct object_headers* info, size_t size, void* data) {
   struct iteration* of = data;
   const int result = of->callback(info, size, of->data);
   if (result != 0 || of->is_told) return result;
@@ -111,7 +115,7 @@ static int tell(struct object_headers* info, size_t size, void* data) {
   return of->callback(&own, size, of->data);
 }
 
-static int iterate(headers_callback* callback, void* data) {
+static IN_WALK int iterate(headers_callback* callback, void* data) {
   struct iteration of = {callback, data, false};
   return next_iterate(tell, &of);
 }
@@ -148,7 +152,13 @@ static const struct {
     [WEFT_REPLACED_ERRNO_LOCATION] = {NULL, &weft_next.errno_location},
 };
 
+// The linker makes these names for a section of such a name.
+extern const uint8_t __start_weft_walk[] __attribute__((visibility("hidden")));
+extern const uint8_t __stop_weft_walk[] __attribute__((visibility("hidden")));
+
 static __attribute__((constructor)) void on_load(void) {
+  weft_hooks.places.walk = (uintptr_t)__start_weft_walk;
+  weft_hooks.places.walk_end = (uintptr_t)__stop_weft_walk;
   for (uint32_t i = 0; i < WEFT_REPLACED_COUNT; ++i) {
     weft_hooks.replacements[i].function = (uintptr_t)replacements[i].function;
     weft_hooks.replacements[i].original = (uintptr_t)replacements[i].original;

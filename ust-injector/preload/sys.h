@@ -51,7 +51,8 @@ static inline uintptr_t weft_thread_pointer(void) {
 #endif
 
 // Set if a seccomp filter may kill for a call of weft: from then on none reaches the kernel; each
-// answers -EPERM. See seccomp.h. Inherited by fork.
+// answers -EPERM. See seccomp.h. Also set by an agent that loaded the library and does not record
+// any more (WEFT_SILENT_DETACHED of lib/abi/hooks.h). Inherited by fork.
 extern uint32_t weft_silent __attribute__((visibility("hidden")));
 
 // Every call that libweft.so makes for itself goes through this one.

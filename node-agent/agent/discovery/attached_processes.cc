@@ -11,6 +11,7 @@
 
 #include "lib/base/copy_fd.h"
 #include "lib/base/pidfd.h"
+#include "lib/base/processes.h"
 #include "node-agent/agent/discovery/processes.h"
 
 namespace weft::agent {
@@ -52,9 +53,14 @@ Status AttachedProcesses::Attach(const std::vector<int32_t>& pids, const Load& l
   // A process may end at any moment, and then is left out. It may also execute another program,
   // into which the next round loads.
   Status looked = areas_.LookForAreas();
-  // An agent may have died after it loaded the library, before it had done all.
-  for (const auto& [pid, pidfd] : running)
-    if (finder_.ControlOf(pid) != 0) (void)load(pid);
+  // An agent may have died after it loaded the library, before it had done all; and at the end of a
+  // recording the library is made silent. That holds also for processes that were forked since.
+  for (const int32_t pid : AllProcesses()) {
+    if (finder_.ControlOf(pid) == 0) continue;
+    const Status loaded = load(pid);
+    const auto asked = running.find(pid);
+    if (!loaded && asked != running.end() && !HasEnded(asked->second)) return loaded;
+  }
   bool has_loaded = true;
   for (int round = 0; round < kLoadRounds && looked && has_loaded; ++round) {
     has_loaded = false;

@@ -229,13 +229,16 @@ void LocalMode::UpdateHooks() {
     if (channel.phase == ChannelPhase::kOn && !channel.paused)
       rules.insert(rules.end(), channel.functions.begin(), channel.functions.end());
   }
-  if (!any) return;
+  const std::set<uint64_t> own_areas = agent_.parts().areas.AdoptedFor("");
+  const bool gives_back = detaches_ && !own_areas.empty();
+  if (!any && !gives_back) return;
   const Status set = hooks_.SetContainers({{.name = "",
                                             .pod_uid = "",
                                             .folder = agent_.parts().sessions.dir(),
                                             .control = "local.ctl",
                                             .rules = std::move(rules),
-                                            .own_areas = agent_.parts().areas.AdoptedFor("")}});
+                                            .own_areas = own_areas,
+                                            .gives_back = gives_back}});
   if (!set) Note("functions are not recorded: " + set.error().message);
 }
 
@@ -299,6 +302,10 @@ void LocalMode::Tick(int64_t now_ns) {
   const ipc::Phase now = phase();
   if (now != ipc::Phase::kNone && now != ipc::Phase::kCreated && now != ipc::Phase::kStopped)
     return;
+  if (!detaches_) {
+    detaches_ = true;
+    UpdateHooks();
+  }
   if (!hooks_.is_settled()) return;
   if (session() != nullptr && !session()->cgroup.empty()) RemoveCgroup(session()->cgroup);
   agent_.Quit();

@@ -90,6 +90,7 @@ class LocalMode final : public AgentListener {
   std::vector<std::string> notices_;  // for people, oldest first, also from before the session
   bool owner_gone_ = false;
   int64_t owner_gone_ns_ = 0;
+  bool detaches_ = false;   // all is recorded; programs get back what was changed in them
   int64_t refused_ns_ = 0;  // since when it waits for a relay that refuses what is left
 };
 
