@@ -94,6 +94,12 @@ void CallTree::Add(ThreadCalls& thread, uint32_t function, uint32_t depth, int64
       Merge(std::move(child), number, node->inner);
     }
   }
+  const uint64_t deeper = thread.TakeDeeper(depth, duration);
+  if (depth >= kMaxReportDepth) {
+    // The tree has all of these calls on its last level, each without those inside.
+    node->self_ns -= std::min(node->self_ns, deeper);
+    node->total_ns = node->self_ns;
+  }
   FunctionCalls& of = functions_[function];
   of.durations.Add(duration);
   AddTo(of.self_ns, node->self_ns);
@@ -101,9 +107,20 @@ void CallTree::Add(ThreadCalls& thread, uint32_t function, uint32_t depth, int64
     pending.clear();
     return Merge(std::move(node), function, roots_);
   }
-  if (depth >= kMaxReportDepth) return Merge(std::move(node), function, roots_);
-  pending.resize(std::max<size_t>(pending.size(), size_t{depth} + 1));
-  Merge(std::move(node), function, pending[depth]);
+  const size_t level = std::min(depth, kMaxReportDepth);
+  pending.resize(std::max(pending.size(), level + 1));
+  Merge(std::move(node), function, pending[level]);
+}
+
+uint64_t ThreadCalls::TakeDeeper(uint32_t depth, uint64_t duration) {
+  uint64_t sum = 0;
+  for (auto at = deeper_.upper_bound(depth); at != deeper_.end(); at = deeper_.erase(at))
+    AddTo(sum, at->second);
+  if (depth >= kMaxReportDepth) {
+    AddTo(deeper_[depth], duration);
+    if (deeper_.size() > kMaxReportNodes) deeper_.erase(deeper_.begin());
+  }
+  return sum;
 }
 
 void CallTree::Finish(ThreadCalls& thread) {

@@ -20,7 +20,8 @@ namespace weft::cli {
 // for each kind of duration.
 inline constexpr size_t kMaxReportFunctions = 65'536;
 inline constexpr size_t kMaxReportNodes = 500'000;
-inline constexpr uint32_t kMaxReportDepth = 1'024;  // of the tree, which is walked recursively
+// The levels of the tree, which is walked recursively; deeper calls are all on the last one.
+inline constexpr uint32_t kMaxReportDepth = 1'024;
 
 // Durations in classes whose width is 1/32 of their value: a percentile is at most 3 % too high.
 class Durations {
@@ -57,7 +58,12 @@ struct FunctionCalls {
 class ThreadCalls {
  private:
   friend class CallTree;
+  // A call at `depth` ended. Returns the time of the calls right inside it that are too deep for
+  // the tree.
+  uint64_t TakeDeeper(uint32_t depth, uint64_t duration);
+
   std::vector<CallNodes> by_depth_;
+  std::map<uint32_t, uint64_t> deeper_;  // time of calls, by their depth, beyond the tree
 };
 
 class CallTree {
@@ -76,7 +82,7 @@ class CallTree {
 
   [[nodiscard]] const std::deque<FunctionCalls>& functions() const { return functions_; }
   [[nodiscard]] const CallNodes& roots() const { return roots_; }
-  // Calls that the tree does not show, because it would have become too large or too deep.
+  // Calls that the tree does not show, because it would have become too large.
   [[nodiscard]] uint64_t left_out() const { return left_out_; }
 
  private:

@@ -90,6 +90,25 @@ TEST(CallTreeTest, CallOfAnOuterCallThatNeverEndedIsNoChildOfTheNextOne) {
   EXPECT_EQ(ReportFolded(tree), "outer 21000\nouter;inner 1000\ninner 30000\n");
 }
 
+// As in a recursion of 3,000 calls, each of which takes 1 ms beside the next one.
+TEST(CallTreeTest, CallsBeyondTheLastLevelCountOnce) {
+  CallTree tree;
+  ThreadCalls thread;
+  const uint32_t f = tree.Function("f");
+  constexpr uint32_t kCalls = 3'000;
+  for (uint32_t depth = kCalls; depth-- > 0;) {
+    const int64_t begin = int64_t{depth} * 1'000'000;
+    tree.Add(thread, f, depth, begin, kCalls * int64_t{1'000'000});
+  }
+  tree.Finish(thread);
+  tree.Finish();
+  const FunctionCalls& calls = tree.functions()[f];
+  EXPECT_EQ(calls.self_ns, kCalls * uint64_t{1'000'000});
+  EXPECT_EQ(calls.total_ns, kCalls * uint64_t{1'000'000});
+  EXPECT_EQ(tree.roots().size(), 1u);
+  EXPECT_EQ(tree.left_out(), 0u);
+}
+
 TEST(CallTreeTest, HostileTreesStayWithinTheLimits) {
   CallTree tree;
   ThreadCalls thread;
