@@ -6,11 +6,13 @@
 #include <elf.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <string_view>
+#include <unordered_set>
 
 #include "lib/abi/event.h"
 #include "lib/abi/hooks.h"
@@ -169,6 +171,25 @@ void Judge(Function& f, unsigned type) {
     f.why_no_exit = "it returns twice, elsewhere or never, or asks for its caller";
 }
 
+// The names of a sanitizer's own functions, and of those that it puts in front of other ones.
+bool IsOfSanitizer(std::string_view symbol) {
+  constexpr std::array<std::string_view, 13> kBegins = {"__asan_",
+                                                        "__lsan_",
+                                                        "__tsan_",
+                                                        "__msan_",
+                                                        "__ubsan_",
+                                                        "__hwasan_",
+                                                        "__sanitizer_",
+                                                        "_ZN6__asan",
+                                                        "_ZN6__lsan",
+                                                        "_ZN6__tsan",
+                                                        "_ZN11__sanitizer",
+                                                        "_ZN7__ubsan",
+                                                        "_ZN14__interception"};
+  return symbol.find("__interceptor_") != std::string_view::npos ||
+         std::ranges::any_of(kBegins, [&](auto with) { return symbol.starts_with(with); });
+}
+
 class Reader {
  public:
   Reader(const std::vector<HookRule>& rules, const std::vector<size_t>& chosen)
@@ -185,6 +206,7 @@ class Reader {
       file_.values.push_back(symbol.of.st_value);
     if (type != STT_FUNC && type != STT_GNU_IFUNC) return;
     const std::string name = WithoutVersion(symbol.name);
+    if (IsOfSanitizer(name)) of_sanitizer_.insert(symbol.of.st_value);
     OfferNear(name);
     for (size_t i = 0; i < chosen_.size(); ++i) {
       if (name.find(words_[i]) == std::string::npos) continue;
@@ -213,7 +235,11 @@ class Reader {
     if (by_value_.size() > kMaxMatches)
       return Fail(ErrorCode::kLimit, "the rules mean more than " + std::to_string(kMaxMatches) +
                                          " functions of it: name fewer");
-    for (auto& [value, function] : by_value_) file_.functions.push_back(std::move(function));
+    for (auto& [value, function] : by_value_) {
+      if (of_sanitizer_.contains(value))
+        function.why_not = "it is of a sanitizer, which judges by the addresses of its callers";
+      file_.functions.push_back(std::move(function));
+    }
     for (const auto& [rule, names] : near_)
       if (!names.best().empty()) file_.near.emplace(rule, names.best());
     std::ranges::sort(file_.values);
@@ -257,6 +283,7 @@ class Reader {
   std::map<size_t, NearNames> near_;  // of rules that mean none so far
   size_t demangled_ = 0;
   std::map<uint64_t, Function> by_value_;
+  std::unordered_set<uint64_t> of_sanitizer_;  // malloc is one, where a sanitizer has its own
   FunctionFile file_;
 };
 
@@ -363,6 +390,9 @@ std::string WhyNotObject(const std::string& name) {
     return "functions of the C library also run in children of posix_spawn, which share the "
            "program's memory: only those of the sets malloc, pthread, dl and io are recorded";
   if (begins("libgcc_s")) return "it walks the stacks that hooks change";
+  for (const char* sanitizer :
+       {"libasan", "liblsan", "libtsan", "libubsan", "libhwasan", "libclang_rt"})
+    if (begins(sanitizer)) return "it is a sanitizer, which judges by the addresses of its callers";
   return "";
 }
 

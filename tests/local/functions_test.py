@@ -24,6 +24,16 @@ LONG = os.environ.get("WEFT_LONG") == "1"
 MYLIB = BUILD / "examples" / "libmylib.so"
 ARGUMENTS = [("a", "int8"), ("b", "uint16"), ("c", "int32"), ("d", "int64"), ("e", "uint64"), ("f", "pointer"),
              ("g", "int32"), ("x", "float"), ("y", "double"), ("h", "uint8")]
+SANITIZED = """
+#include <pthread.h>
+#include <stdlib.h>
+static void* work(void* argument) { free(malloc(64)); pthread_exit(argument); }
+int main(void) {
+  pthread_t threads[4];
+  for (int i = 0; i < 4; i++) pthread_create(&threads[i], NULL, work, NULL);
+  for (int i = 0; i < 4; i++) pthread_join(threads[i], NULL);
+}
+"""
 # Function -> its calls in each call_all of the program, arguments, type of the result.
 ALL = {
     "many_arguments": (1, ARGUMENTS, "int32"),
@@ -353,6 +363,18 @@ class Refused(FunctionsTest):
         self.assertIn("libc.so.6 is not recorded: functions of the C library", err)
         self.assertIn('"no_such_function" of "local_functions"', err)
         self.assertEqual(self.counts()["emitted"], 0)
+
+    def test_sanitizers_are_left_alone(self):
+        """A leak is none for them if the dynamic loader is seen to have called malloc."""
+        program, source = self.folder / "sanitized", self.folder / "sanitized.c"
+        source.write_text(SANITIZED)
+        for how in ([], ["-static-libasan"]):
+            subprocess.run(["gcc", "-fsanitize=address", *how, source, "-o", program, "-pthread"], check=True,
+                           timeout=PATIENCE)
+            plain = subprocess.run(program, capture_output=True, text=True, timeout=PATIENCE, check=False)
+            self.record("--function", "*", program=[program], output=f"trace{''.join(how)}",
+                        status=plain.returncode)
+            self.assertGreater(self.counts()["emitted"], 0)
 
 
 class HotFunctionsTest(FunctionsTest):
