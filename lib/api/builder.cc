@@ -63,10 +63,36 @@ Value Events(const ShortForm& form) {
   return out;
 }
 
+// As WithoutCommas, but commas of arguments and of templates stay: "f(int, int),g". So does a path.
+std::vector<std::string> FunctionTexts(const ShortForm& form) {
+  std::vector<std::string> out;
+  for (const std::string& text : form.functions) {
+    out.emplace_back();
+    int depth = 0;
+    for (const char c : text) {
+      if (c == '(' || c == '<') ++depth;
+      if (c == ')' || c == '>') --depth;
+      if (c == ',' && depth <= 0 && !text.starts_with('/'))
+        out.emplace_back();
+      else
+        out.back() += c;
+    }
+  }
+  return out;
+}
+
+// Does the short form record functions of user space, and nothing else?
+bool RecordsFunctionsOnly(const ShortForm& form) {
+  const bool none_of_the_kernel =
+      std::ranges::none_of(form.functions, [](const auto& text) { return text.starts_with('/'); });
+  return (!form.functions.empty() || !form.function_sets.empty()) && none_of_the_kernel &&
+         form.events.empty() && form.kernel.empty() && form.syscalls.empty() && form.usdt.empty();
+}
+
 // A colon of a C++ name is double; a single one ends the object.
 Value Functions(const ShortForm& form) {
   Value out = Value::List();
-  for (const std::string& text : form.functions) {
+  for (const std::string& text : FunctionTexts(form)) {
     if (text.starts_with('/')) continue;  // seen by the kernel
     const std::size_t colon = text.find(':');
     const bool single =
@@ -78,6 +104,10 @@ Value Functions(const ShortForm& form) {
   }
   for (const std::string& set : WithoutCommas(form.function_sets))
     out.list.push_back(Value::Map().Add("set", Value::String(set)));
+  // As the functions' own, it chooses calls with their exits, and unknown names are refused.
+  if (RecordsFunctionsOnly(form))
+    for (Value& function : out.list)
+      AddUnlessEmpty(function, "filter", Value::String(form.filter));
   return out;
 }
 
@@ -147,7 +177,7 @@ Value Spec(const ShortForm& form) {
   Value out = Value::Map();
   AddUnlessEmpty(out, "user", std::move(user));
   AddUnlessEmpty(out, "kernel", std::move(kernel));
-  AddUnlessEmpty(out, "filter", Value::String(form.filter));
+  if (!RecordsFunctionsOnly(form)) AddUnlessEmpty(out, "filter", Value::String(form.filter));
   AddUnlessEmpty(out, "context", Strings(WithoutCommas(form.context)));
   AddUnlessEmpty(out, "buffer", Buffer(form));
   if (form.snapshot) out.Add("output", Value::Map().Add("mode", Value::String("snapshot")));
@@ -167,6 +197,7 @@ constexpr FlagOfPath kFlags[] = {
     {"spec.user.events", ".logLevel", "--log-level"},
     {"spec.user.events", "", "--event"},
     {"spec.user.functions", ".set", "--function-set"},
+    {"spec.user.functions", ".filter", "--filter"},
     {"spec.user.functions", "", "--function"},
     {"spec.kernel.tracepoints", "", "--kernel"},
     {"spec.kernel.syscalls", "", "--syscall"},

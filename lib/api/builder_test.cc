@@ -56,6 +56,25 @@ TEST(Builder, ListsWithCommas) {
               ElementsAre(HasSubstr("--event: \"\" must not be empty")));
 }
 
+TEST(Builder, CommasPartFunctionsButNotTheirArguments) {
+  const auto trace = BuildTrace({.functions = {"f(int, long),x:g", "h<a,b>"}});
+  ASSERT_TRUE(trace.has_value()) << ToString(trace.error());
+  std::vector<std::string> names;
+  for (const FunctionRule& rule : trace->spec.user.functions) names.push_back(rule.name);
+  EXPECT_THAT(names, ElementsAre("f(int, long)", "g", "h<a,b>"));
+}
+
+TEST(Builder, FilterIsThatOfFunctionsIfThereIsNothingElse) {
+  const auto functions = BuildTrace({.functions = {"f"}, .filter = "n > 3"});
+  ASSERT_TRUE(functions.has_value()) << ToString(functions.error());
+  EXPECT_EQ(functions->spec.user.functions[0].filter, "n > 3");
+  EXPECT_EQ(functions->spec.filter, "");
+  const auto both = BuildTrace({.events = {"p:*"}, .functions = {"f"}, .filter = "n > 3"});
+  ASSERT_TRUE(both.has_value()) << ToString(both.error());
+  EXPECT_EQ(both->spec.user.functions[0].filter, "");
+  EXPECT_EQ(both->spec.filter, "n > 3");
+}
+
 TEST(Builder, EveryFlag) {
   const auto trace = BuildTrace({.name = "x",
                                  .events = {"p:*", "q:*"},
