@@ -16,6 +16,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "lib/base/processes.h"
 #include "lib/base/unique_fd.h"
 #include "lib/elf/elf_image.h"
 #include "lib/elf/go_table.h"
@@ -109,7 +110,9 @@ Result<Target> CheckTarget(int32_t pid) {
   WEFT_ASSIGN(const ProcessStatus status, ReadStatus(Proc(pid, "status")));
   Target target{.pid = pid, .auxiliary = {}};
   if (status.state == 'Z' || status.state == 'X')
-    return Refuse("it has ended, and its parent has not taken note of it");
+    return Refuse(IdsIn(Proc(pid, "task")).size() > 1
+                      ? "its first thread has ended, and the kernel shows its memory no more"
+                      : "it has ended, and its parent has not taken note of it");
   WEFT_ASSIGN(target.is_go, CheckProgram(pid));
   WEFT_ASSIGN(const std::vector<hooks::MappedRange> ranges, hooks::ReadRanges(pid));
   target.has_library = HasLibrary(pid, ranges);

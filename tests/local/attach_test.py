@@ -495,6 +495,16 @@ class Refusals(AttachTest):
         os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
         self.refused(process, "has ended")
 
+    def test_process_whose_first_thread_has_ended(self):
+        code = ("import ctypes, threading, time\n"
+                "threading.Thread(target=time.sleep, args=(1000,)).start()\n"
+                "ctypes.CDLL(None).pthread_exit(None)\n")
+        process = subprocess.Popen(["/usr/bin/python3", "-c", code])
+        self.running.append(process)
+        state = pathlib.Path(f"/proc/{process.pid}/stat")
+        self.wait_for(lambda: state.read_text().rsplit(")", 1)[1].split()[0] == "Z", "its first thread goes on")
+        self.refused(process, "its first thread has ended")
+
     def test_process_whose_filter_kills_for_calls_that_need_no_trial(self):
         program = self.run_program("strict", "busy")
         self.refused(program, "its seccomp filter kills")
