@@ -65,8 +65,8 @@ void AddRecord(CLI::App& app, RecordOptions& options) {
       record->add_option("--usdt", form.usdt,
                          "USDT probe to record, \"PATH:PROVIDER:NAME\"; needs root and weft.ko"),
       record->add_option("--filter", form.filter,
-                         "record only events that match: \"a > 3 && b == \\\"x\\\"\"; with functions "
-                         "alone: calls whose arguments match"),
+                         "record only events that match: \"a > 3 && b == \\\"x\\\"\"; with "
+                         "functions alone: calls whose arguments match"),
       record->add_option("-c,--context", form.context,
                          "values to record with every event: vpid,vtid,procname, ..."),
       record

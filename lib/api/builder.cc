@@ -106,8 +106,7 @@ Value Functions(const ShortForm& form) {
     out.list.push_back(Value::Map().Add("set", Value::String(set)));
   // As the functions' own, it chooses calls with their exits, and unknown names are refused.
   if (RecordsFunctionsOnly(form))
-    for (Value& function : out.list)
-      AddUnlessEmpty(function, "filter", Value::String(form.filter));
+    for (Value& function : out.list) AddUnlessEmpty(function, "filter", Value::String(form.filter));
   return out;
 }
 

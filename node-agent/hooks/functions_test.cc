@@ -136,10 +136,9 @@ TEST(Functions, StartIsRefused) {
 }
 
 TEST(Objects, OfTheRuntimeAreRefused) {
-  for (const char* name :
-       {"libweft.so", "memfd:libweft.so", "ld-linux-x86-64.so.2", "libc.so.6", "libc-2.31.so",
-        "libpthread-2.31.so", "ld-musl-x86_64.so.1", "libgcc_s.so.1", "libasan.so.8",
-        "libclang_rt.asan-x86_64.so"})
+  for (const char* name : {"libweft.so", "memfd:libweft.so", "ld-linux-x86-64.so.2", "libc.so.6",
+                           "libc-2.31.so", "libpthread-2.31.so", "ld-musl-x86_64.so.1",
+                           "libgcc_s.so.1", "libasan.so.8", "libclang_rt.asan-x86_64.so"})
     EXPECT_NE(WhyNotObject(name), "") << name;
   for (const char* name : {"libmylib.so", "libcrypto.so.3", "redis-server"})
     EXPECT_EQ(WhyNotObject(name), "") << name;
