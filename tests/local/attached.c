@@ -20,7 +20,7 @@
  *     seccomp   likewise, by syscall
  *     eintr     epoll_wait may return EINTR, since an agent that dies while it stops threads cannot
  *               set it back
- *     children  calls are those of children: by fork, vfork, and clone on its own memory
+ *     children  calls are its own and those of children: by fork, vfork, and clone on its memory
  *     waits     a thread calls traced_wait, which makes FOLDER/waits and runs until the program
  *               ends; it ends its thread by pthread_exit, so an unwinder passes its caller
  *     again     it removes FOLDER/go before it makes FOLDER/done, and calls again if that is there
@@ -248,7 +248,7 @@ static void check_child(pid_t child, const char* what) {
 }
 
 static int child_calls(void* first) {
-  call_range((intptr_t)first, (intptr_t)first + calls / 4);
+  call_range((intptr_t)first, (intptr_t)first + calls / 5);
   return 0;
 }
 
@@ -256,16 +256,17 @@ static char stack[65536] __attribute__((aligned(16)));
 
 static void call_in_children(void) {
   char* const top = stack + sizeof(stack);
-  const intptr_t part = calls / 4;
+  const intptr_t part = calls / 5;
+  call_range(0, part);
   pid_t child = fork();
-  if (child == 0) _exit(child_calls((void*)0));
+  if (child == 0) _exit(child_calls((void*)part));
   check_child(child, "fork");
   child = vfork();
-  if (child == 0) _exit(child_calls((void*)part));
+  if (child == 0) _exit(child_calls((void*)(2 * part)));
   check_child(child, "vfork");
   const int flags = CLONE_VM | CLONE_VFORK | SIGCHLD;
-  check_child(clone(child_calls, top, flags, (void*)(2 * part)), "clone that waits");
-  check_child(clone(child_calls, top, CLONE_VM | SIGCHLD, (void*)(3 * part)), "clone");
+  check_child(clone(child_calls, top, flags, (void*)(3 * part)), "clone that waits");
+  check_child(clone(child_calls, top, CLONE_VM | SIGCHLD, (void*)(4 * part)), "clone");
 }
 
 /* Functions that a library may stand in front of fail as those of the C library do. */
