@@ -128,8 +128,10 @@ class Loader {
     WEFT_ASSIGN(stack_, thread_.Call("mmap", SYS_mmap,
                                      {0, kStackBytes, PROT_READ | PROT_WRITE,
                                       MAP_PRIVATE | MAP_ANONYMOUS, UINT64_MAX, 0}));
-    KillPoint("library_mapped");
-    for (const uint64_t constructor : constructors_) WEFT_TRY(Run(constructor, 0));
+    for (const uint64_t constructor : constructors_) {
+      KillPoint("constructor");
+      WEFT_TRY(Run(constructor, 0));
+    }
     return {};
   }
 

@@ -119,11 +119,11 @@ bool HookTable::IsLibrary(const LoadedObject& object) {
   return object.name == kLibrary || object.name == kLoadedLibrary;
 }
 
-// The constructor of replaced.c is the last one, and one before it stores the magic number, unless
-// the library may make no system calls.
+// A thread ends the constructor that it is in when an agent dies. One constructor does all that
+// hooks need, and begins with the replacements.
 bool HookTable::IsHalfLoaded(const ProcessMemory& memory, const LoadedObject& object) {
   weft_hooks hooks{};
-  return object.name == kLoadedLibrary && ReadHooks(memory, object, hooks) && hooks.magic == 0 &&
+  return object.name == kLoadedLibrary && ReadHooks(memory, object, hooks) &&
          hooks.replacements[WEFT_REPLACED_DL_FIND_OBJECT].function == 0;
 }
 

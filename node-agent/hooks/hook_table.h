@@ -57,7 +57,7 @@ class HookTable {
 
   // Is this object the library?
   static bool IsLibrary(const LoadedObject& object);
-  // Is this object a library into whose load an agent died, before its constructors had run? It
+  // Is this object a library into whose load an agent died, before that had begun to work? It
   // has no use, and the process may have another one.
   static bool IsHalfLoaded(const ProcessMemory& memory, const LoadedObject& object);
 

@@ -564,17 +564,24 @@ class LoaderTest(AttachTest):
 class Deaths(LoaderTest):
     def check_next_recording(self, place):
         program = self.run_program("busy")
-        loader = self.load(program, WEFT_KILL_AT=f"{place}:1")
+        loader = self.load(program, WEFT_KILL_AT=place)
         _, err = loader.communicate(timeout=PATIENCE)
         self.assertEqual((loader.returncode, err), (-signal.SIGKILL, ""))
         self.run_program = lambda: program
         self.check_functions()
 
     def test_before_its_constructors(self):
-        self.check_next_recording("library_mapped")
+        self.check_next_recording("constructor:1")
+
+    def test_before_its_second_constructor(self):
+        """The second one makes what hooks need."""
+        self.check_next_recording("constructor:2")
+
+    def test_before_its_third_constructor(self):
+        self.check_next_recording("constructor:3")
 
     def test_before_functions_are_replaced(self):
-        self.check_next_recording("library_loaded")
+        self.check_next_recording("library_loaded:1")
 
     def test_leave_a_program_whose_functions_are_given_back(self):
         program = self.run_program("eintr", "timer", "threads", "busy")

@@ -21,6 +21,12 @@
 #if defined(__x86_64__)
 // An agent finds it in the table of symbols.
 extern struct weft_hooks weft_hooks __attribute__((visibility("default")));
+
+// Fills in the replacements of weft_hooks (replaced.c). An agent takes a library that it loaded,
+// and that has none, for one whose load broke off.
+void weft_replaced_start(void);
+#else
+static inline void weft_replaced_start(void) {}
 #endif
 
 // Called once, when the library has started.

@@ -152,6 +152,7 @@ bool weft_process_ready(void) {
 }
 
 __attribute__((constructor)) static void on_load(void) {
+  weft_replaced_start();
   if (weft_process_ready()) weft_hooks_start();
 }
 

@@ -156,7 +156,7 @@ static const struct {
 extern const uint8_t __start_weft_walk[] __attribute__((visibility("hidden")));
 extern const uint8_t __stop_weft_walk[] __attribute__((visibility("hidden")));
 
-static __attribute__((constructor)) void on_load(void) {
+void weft_replaced_start(void) {
   weft_hooks.places.walk = (uintptr_t)__start_weft_walk;
   weft_hooks.places.walk_end = (uintptr_t)__stop_weft_walk;
   for (uint32_t i = 0; i < WEFT_REPLACED_COUNT; ++i) {
