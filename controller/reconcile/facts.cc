@@ -23,6 +23,15 @@ bool HasLibrary(const Json& pod) {
   return false;
 }
 
+void AddContainers(PodFacts& facts, const Json* containers) {
+  if (containers == nullptr || !containers->is_array()) return;
+  for (const Json& container : *containers) {
+    const std::string name = TextAt(container, {"name"});
+    if (name.empty()) continue;
+    facts.containers[name] = facts.has_library && kube::MountsLibrary(container);
+  }
+}
+
 bool IsReady(const Json& pod) {
   const Json* conditions = At(pod, {"status", "conditions"});
   if (conditions == nullptr || !conditions->is_array()) return false;
@@ -60,6 +69,8 @@ PodFacts ReadPod(const Json& pod) {
   facts.labels = kube::TextsAt(pod, {"metadata", "labels"});
   facts.restart = RestartTarget(pod, facts.labels);
   facts.has_library = HasLibrary(pod);
+  AddContainers(facts, At(pod, {"spec", "containers"}));
+  AddContainers(facts, At(pod, {"spec", "initContainers"}));
   const auto wish = facts.labels.find(std::string(kube::kInjectLabel));
   facts.wants_library = wish != facts.labels.end() && wish->second == "enabled";
   facts.refuses_library = wish != facts.labels.end() && wish->second == "disabled";

@@ -26,6 +26,7 @@ struct PodFacts {
   std::string name;
   std::string node;  // "": not scheduled yet
   std::map<std::string, std::string> labels;
+  std::map<std::string, bool> containers;  // name -> the library is in it
   std::string restart;       // "deployment/shop": what to restart to have it made anew; "": nothing
   bool has_library = false;  // weft's volume
   bool wants_library = false;    // its own label says enabled

@@ -12,12 +12,17 @@ TEST(Facts, OfAPod) {
     "metadata":{"name":"shop-7d9f-x","labels":{"app":"shop","pod-template-hash":"7d9f",
       "weft.dev/inject":"enabled"},
       "ownerReferences":[{"kind":"ReplicaSet","name":"shop-7d9f"}]},
-    "spec":{"nodeName":"n1","volumes":[{"name":"weft","configMap":{"name":"weft-lib-01"}}]},
+    "spec":{"nodeName":"n1","volumes":[{"name":"weft","configMap":{"name":"weft-lib-01"}}],
+      "containers":[{"name":"main","volumeMounts":[{"name":"weft","mountPath":"/weft"}]},
+        {"name":"side","volumeMounts":[{"name":"weft","mountPath":"/elsewhere"}]}],
+      "initContainers":[{"name":"first"}, 7]},
     "status":{"phase":"Running"}})"));
   EXPECT_EQ(pod.name, "shop-7d9f-x");
   EXPECT_EQ(pod.node, "n1");
   EXPECT_EQ(pod.restart, "deployment/shop");
   EXPECT_TRUE(pod.has_library);
+  EXPECT_EQ(pod.containers,
+            (std::map<std::string, bool>{{"first", false}, {"main", true}, {"side", false}}));
   EXPECT_TRUE(pod.wants_library);
   EXPECT_FALSE(pod.is_over);
   EXPECT_TRUE(ReadPod(Json::parse(R"({"status":{"phase":"Failed"}})")).is_over);

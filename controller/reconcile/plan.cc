@@ -229,7 +229,7 @@ class Planner {
       if (!pod.is_over && (!pod.is_ready || pod.is_ending)) busy.insert(pod.restart);
     for (const PodFacts* pod : selected_) {
       const auto made = kube::ParseTime(pod->made);
-      if (pod->restart.empty() || !MissedTheLibrary(*pod, s_.name_space) || !made ||
+      if (pod->restart.empty() || !MissedTheLibrary(*pod, s_) || !made ||
           *made > *traced_since + kRestartWindow)
         continue;
       if (s_.now < *made + kRestartAge)
@@ -449,16 +449,16 @@ class Planner {
   }
 
   // Pods are there, and not one of them can be recorded.
-  [[nodiscard]] bool NoPodHasTheLibrary() const {
-    return trace_.spec.RecordsUser() && !trace_.spec.RecordsKernel() && !selected_.empty() &&
-           !Attaches(s_) &&
-           std::ranges::none_of(selected_, [](const PodFacts* pod) { return pod->has_library; });
+  [[nodiscard]] bool NoPodCanBeTraced() const {
+    return !selected_.empty() && std::ranges::none_of(selected_, [&](const PodFacts* pod) {
+      return CanBeTraced(*pod, s_);
+    });
   }
 
   void FillReady() {
     const bool good = s_.problem.empty();
-    const bool no_library = NoPodHasTheLibrary();
-    const bool ready = sessions_ > 0 && waiting_for_.empty() && !no_library;
+    const bool hopeless = NoPodCanBeTraced();
+    const bool ready = sessions_ > 0 && waiting_for_.empty() && !hopeless;
     plan_.status.phase = !good && sessions_ == 0 ? api::Phase::kFailed
                          : !ready                ? api::Phase::kPending
                          : trace_.spec.paused    ? api::Phase::kPaused
@@ -475,27 +475,31 @@ class Planner {
     } else if (sessions_ == 0) {
       Set(api::kConditionReady, ConditionStatus::kFalse, "NotScheduled",
           "no pod that spec.pods matches has a node yet");
-    } else if (no_library) {
+    } else if (hopeless) {
       Set(api::kConditionReady, ConditionStatus::kFalse, "NothingTraced",
           "none of the " + std::to_string(selected_.size()) +
-              " pods that spec.pods matches has weft's library; status.pods.skipped says why");
+              " pods that spec.pods matches can be traced; status.pods.skipped says why");
     } else if (!ready) {
       Set(api::kConditionReady, ConditionStatus::kFalse, "WaitingForNodes",
           ("waiting for " + Join(waiting_for_)).substr(0, api::limits::kMessage));
     } else {
       Set(api::kConditionReady, ConditionStatus::kTrue, trace_.spec.paused ? "Paused" : "Recording",
-          DescribeSkipped());
+          DescribeMissing());
     }
   }
 
-  // "": all pods are traced.
-  [[nodiscard]] std::string DescribeSkipped() const {
+  // "": all pods are traced, with all containers that the spec names.
+  [[nodiscard]] std::string DescribeMissing() const {
     const api::PodCounts& pods = plan_.status.pods;
     std::int64_t skipped = 0;
     for (const api::SkippedPods& of_reason : pods.skipped) skipped += of_reason.count;
-    if (skipped == 0) return "";
-    return "in part: " + std::to_string(skipped) + " of " + std::to_string(pods.matched) +
-           " pods not traced; status.pods.skipped says why";
+    std::string text;
+    if (skipped != 0)
+      text = "in part: " + std::to_string(skipped) + " of " + std::to_string(pods.matched) +
+             " pods not traced; status.pods.skipped says why";
+    const std::string unknown = DescribeUnknownContainers(s_, selected_);
+    if (!unknown.empty()) text += (text.empty() ? "in part: " : "; ") + unknown;
+    return text.substr(0, api::limits::kMessage);
   }
 
   // Pods of a Job come and go: a Trace that was ready before and still is has no news.

@@ -94,6 +94,54 @@ TEST_F(Life, ATraceOfPodsWithoutTheLibraryAloneIsNotReady) {
   EXPECT_EQ(ReadyReason(), "Recording");
 }
 
+TEST_F(Life, APodWithoutTheContainerThatTheTraceNamesIsSkippedWithThoseThatItHas) {
+  AddPod("a", "n1");
+  s_.pods[0].containers = {{"main", true}, {"proxy", false}};
+  const auto message = [&] {
+    return api::FindCondition(s_.trace.status.conditions, api::kConditionReady)->message;
+  };
+  const auto expect_skipped = [&](const char* reason, const char* says) {
+    const auto skipped = Step().status.pods.skipped;
+    ASSERT_EQ(skipped.size(), 1U);
+    EXPECT_EQ(skipped[0].reason, reason);
+    EXPECT_EQ(skipped[0].names, std::vector<std::string>{"a"});
+    EXPECT_THAT(skipped[0].message, HasSubstr(says));
+    EXPECT_EQ(ReadyReason(), "NothingTraced");
+    EXPECT_THAT(message(), HasSubstr("none of the 1 pods that spec.pods matches can be traced"));
+  };
+  Step();
+  Say(0, "Ready");
+  s_.trace.spec.pods.containers = {"typo"};
+  expect_skipped("NoSuchContainer", "they have: main, proxy");
+  s_.trace.spec.pods.containers = {"proxy"};
+  expect_skipped("ContainerNotInjected", "only these have the library: main; list all that");
+
+  s_.trace.spec.pods.containers = {"main", "typo"};
+  Step();
+  Say(0, "Ready");
+  EXPECT_TRUE(Step().status.pods.skipped.empty());
+  EXPECT_EQ(ReadyReason(), "Recording");
+  EXPECT_EQ(message(), "in part: no pod has a container of this name: typo");
+}
+
+TEST_F(Life, AMisspeltContainerIsToldWhateverIsRecordedOfIt) {
+  AddPod("a", "n1", /*has_library=*/false);
+  s_.pods[0].containers = {{"main", false}};
+  s_.trace.spec.user.attach = true;
+  for (const char* name : {"main", "typo"}) {
+    s_.trace.spec.pods.containers = {name};
+    Step();
+    EXPECT_EQ(ReadyReason() == "NothingTraced", name == std::string("typo"));
+  }
+  s_.trace.spec.user = {};
+  s_.trace.spec.kernel.syscalls = {{.name = "openat"}};
+  for (const char* name : {"main", "typo"}) {
+    s_.trace.spec.pods.containers = {name};
+    EXPECT_EQ(Step().status.pods.skipped.empty(), name == std::string("main"));
+    EXPECT_EQ(ReadyReason() == "NothingTraced", name == std::string("typo"));
+  }
+}
+
 TEST_F(Life, ATraceThatAttachesLeavesPodsWithoutTheLibraryToTheNodes) {
   AddPod("old", "n1", /*has_library=*/false);
   s_.trace.spec.user.attach = true;

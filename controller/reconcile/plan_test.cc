@@ -69,6 +69,9 @@ TEST_F(Life, EvictsPodsThatMissedTheLibraryWhereThatIsAskedFor) {
   const Plan early = MakePlan(s_);
   EXPECT_TRUE(early.evict.empty()) << "the library may not be there yet";
   EXPECT_EQ(early.again, s_.now + kRestartAge);
+  s_.now += kRestartAge;
+  s_.trace.spec.pods.containers = {"typo"};
+  EXPECT_TRUE(MakePlan(s_).evict.empty()) << "that does not help";
 }
 
 TEST_F(Life, ReportsThatNothingMatches) {

@@ -15,6 +15,8 @@ namespace weft::controller {
 namespace {
 
 constexpr const char* kNotInjected = "NotInjected";
+constexpr const char* kNoSuchContainer = "NoSuchContainer";
+constexpr const char* kContainerNotInjected = "ContainerNotInjected";
 constexpr std::string_view kNotServed =
     "the administrator of weft excluded the namespace (the chart's value "
     "webhook.namespaceSelector)";
@@ -25,17 +27,61 @@ bool IsServed(const Situation& situation) {
   return api::Matches(situation.served_namespaces, situation.name_space.labels);
 }
 
-// The reason for which a selected pod has not the library; "": it has.
-std::string WhyWithout(const PodFacts& pod, const NamespaceFacts& name_space) {
-  if (pod.has_library) return "";
+// Whether the pod has a container that the Trace selects; `with_library`: one that has the library.
+bool HasSelected(const PodFacts& pod, const Situation& situation, bool with_library) {
+  const api::PodSelection& pods = situation.trace.spec.pods;
+  return pods.containers.empty() || std::ranges::any_of(pod.containers, [&](const auto& container) {
+           return (container.second || !with_library) &&
+                  api::MatchesContainer(pods, container.first);
+         });
+}
+
+// The reason for which no container that the Trace selects in a pod has the library; "": one has.
+std::string WhyWithout(const PodFacts& pod, const Situation& situation) {
+  const NamespaceFacts& name_space = situation.name_space;
+  if (!HasSelected(pod, situation, false)) return kNoSuchContainer;
+  if (pod.has_library) return HasSelected(pod, situation, true) ? "" : kContainerNotInjected;
   if (pod.refuses_library || (!pod.wants_library && !name_space.wants_library))
     return "InjectionDisabled";
   return kNotInjected;
 }
 
-std::string Explain(const std::string& reason, const std::set<std::string>& restarts,
-                    const Situation& situation) {
+// Why nothing of a selected pod is recorded for user space, or nothing at all; "": the nodes say.
+std::string WhySkipped(const PodFacts& pod, const Situation& situation) {
+  std::string reason = WhyWithout(pod, situation);
+  if (reason.empty() || reason == kNoSuchContainer) return reason;
+  // The kernel's events need no library, and nodes say what became of programs that they attach to.
+  if (!situation.trace.spec.RecordsUser() || Attaches(situation)) return "";
+  if (situation.trace.spec.user.attach && !IsServed(situation)) return kNotAttached;
+  return reason;
+}
+
+// What the message about pods that are skipped for one reason names.
+struct Named {
+  std::set<std::string> restarts, containers;
+};
+
+void AddNames(const PodFacts& pod, const std::string& reason, Named& named) {
+  if (!pod.restart.empty()) named.restarts.insert(pod.restart);
+  for (const auto& [container, has_library] : pod.containers)
+    if (has_library || reason == kNoSuchContainer) named.containers.insert(container);
+}
+
+std::string Join(const std::set<std::string>& names) {
+  return controller::Join({names.begin(), names.end()});
+}
+
+std::string Explain(const std::string& reason, const Named& named, const Situation& situation) {
+  if (reason == kNoSuchContainer)
+    return "spec.pods.containers names no container of these pods; they have: " +
+           Join(named.containers);
   if (!IsServed(situation)) return std::string(kNotServed);
+  if (reason == kContainerNotInjected)
+    return "of their containers only these have the library: " + Join(named.containers) +
+           "; list all that should have it in the annotation weft.dev/containers of the pods, or "
+           "of "
+           "their template, and make the pods anew";
+  const std::set<std::string>& restarts = named.restarts;
   if (reason == "InjectionDisabled")
     return "label the namespace or the pods weft.dev/inject: enabled, and restart the pods";
   const std::string& name_space = situation.trace.metadata.name_space;
@@ -60,8 +106,23 @@ void Add(std::vector<api::SkippedPods>& all, const api::SkippedPods& more) {
 
 }  // namespace
 
-bool MissedTheLibrary(const PodFacts& pod, const NamespaceFacts& name_space) {
-  return WhyWithout(pod, name_space) == kNotInjected;
+bool MissedTheLibrary(const PodFacts& pod, const Situation& situation) {
+  return WhyWithout(pod, situation) == kNotInjected;
+}
+
+bool CanBeTraced(const PodFacts& pod, const Situation& situation) {
+  return situation.trace.spec.RecordsKernel() ? HasSelected(pod, situation, false)
+                                              : WhySkipped(pod, situation).empty();
+}
+
+std::string DescribeUnknownContainers(const Situation& situation,
+                                      const std::vector<const PodFacts*>& selected) {
+  std::set<std::string> unknown;
+  for (const std::string& name : situation.trace.spec.pods.containers) {
+    const auto has = [&](const PodFacts* pod) { return pod->containers.contains(name); };
+    if (std::ranges::none_of(selected, has)) unknown.insert(name);
+  }
+  return unknown.empty() ? "" : "no pod has a container of this name: " + Join(unknown);
 }
 
 std::string WhyNotAttached(const Situation& situation) {
@@ -93,19 +154,16 @@ std::vector<const PodFacts*> SelectedPods(const Situation& situation) {
 api::PodCounts CountPods(const Situation& situation, const std::vector<const PodFacts*>& selected) {
   api::PodCounts counts;
   counts.matched = static_cast<std::int64_t>(selected.size());
-  std::map<std::string, std::set<std::string>> restarts;
+  std::map<std::string, Named> named;  // by reason
   std::vector<api::SkippedPods> skipped;
   for (const PodFacts* pod : selected) {
-    if (!situation.trace.spec.RecordsUser()) break;  // the kernel's events need no library
-    if (Attaches(situation)) break;                  // nodes say what became of these
-    std::string reason = WhyWithout(*pod, situation.name_space);
+    const std::string reason = WhySkipped(*pod, situation);
     if (reason.empty()) continue;
-    if (situation.trace.spec.user.attach && !IsServed(situation)) reason = kNotAttached;
-    if (!pod->restart.empty()) restarts[reason].insert(pod->restart);
+    AddNames(*pod, reason, named[reason]);
     Add(skipped, {.reason = reason, .count = 1, .names = {pod->name}});
   }
   for (api::SkippedPods& pods : skipped)
-    pods.message = Explain(pods.reason, restarts[pods.reason], situation);
+    pods.message = Explain(pods.reason, named[pods.reason], situation);
   for (const api::TraceSession& session : situation.sessions) {
     counts.traced += session.status.pods.traced;
     for (const api::SkippedPods& pods : session.status.pods.skipped) Add(skipped, pods);

@@ -17,7 +17,14 @@ inline constexpr std::string_view kNotAllowed = "NotAllowed";  // of kConditionP
 std::vector<const PodFacts*> SelectedPods(const Situation& situation);
 
 // Whether the pod could have the library, and was made before it was there.
-bool MissedTheLibrary(const PodFacts& pod, const NamespaceFacts& name_space);
+bool MissedTheLibrary(const PodFacts& pod, const Situation& situation);
+
+// Whether something of a selected pod can be recorded, as far as the API server's objects tell.
+bool CanBeTraced(const PodFacts& pod, const Situation& situation);
+
+// The names in spec.pods.containers that no selected pod has, in words; "": there is none.
+std::string DescribeUnknownContainers(const Situation& situation,
+                                      const std::vector<const PodFacts*>& selected);
 
 // Returns why no running program of the Trace's namespace gets the library; "": no word forbids it.
 std::string WhyNotAttached(const Situation& situation);
@@ -26,8 +33,9 @@ std::string WhyNotAttached(const Situation& situation);
 // have not answered yet do.
 bool Attaches(const Situation& situation);
 
-// Matched are all selected pods; traced what the nodes say; skipped those without the library, with
-// the command that restarts them, unless the Trace attaches, and what the nodes say.
+// Matched are all selected pods; traced what the nodes say; skipped those without a container that
+// the Trace selects, those without the library, with the command that restarts them, unless the
+// Trace attaches, and what the nodes say.
 api::PodCounts CountPods(const Situation& situation, const std::vector<const PodFacts*>& selected);
 
 // Whether the session's node reports that nothing of it is in flight.

@@ -2,6 +2,8 @@
 // See library.h.
 #include "lib/kube/library.h"
 
+#include <algorithm>
+
 #include "lib/kube/base64.h"
 #include "lib/kube/digest.h"
 
@@ -13,6 +15,14 @@ namespace {
 constexpr std::size_t kNameDigits = 16;
 
 }  // namespace
+
+bool MountsLibrary(const Json& container) {
+  const Json* mounts = At(container, {"volumeMounts"});
+  return mounts != nullptr && mounts->is_array() &&
+         std::ranges::any_of(*mounts, [](const Json& mount) {
+           return TextAt(mount, {"name"}) == kVolume && TextAt(mount, {"mountPath"}) == kFolder;
+         });
+}
 
 Result<std::string> LibraryDigest(const LibraryFiles& files) {
   std::string all;

@@ -45,6 +45,10 @@ inline constexpr std::string_view kInjectLabel = "weft.dev/inject";
 // evicted, so that their owners make them anew.
 inline constexpr std::string_view kRestartMissed = "weft.dev/restart-missed";
 
+// Whether a container has the library: the webhook gives the volume, at its place, to each that it
+// changes.
+bool MountsLibrary(const Json& container);
+
 // The files' bytes, by architecture.
 using LibraryFiles = std::map<std::string, std::string>;
 

@@ -181,10 +181,16 @@ class Control(WeftTest):
 
     def test_a_trace_of_pods_without_the_library_reports_that(self):
         name = self.injected_namespace("without")
+        misspelt = trace("misspelt", "shop")
+        misspelt["spec"]["pods"]["containers"] = ["mian"]
         self.apply(client("old", labels={"app": "shop", "weft.dev/inject": "disabled"}),
-                   trace("t", "shop"), namespace=name)
+                   trace("t", "shop"), misspelt, namespace=name)
         self.wait_for_reason(name, "t", "NothingTraced")
         self.wait_for(lambda: "NothingTraced" in self.events(name, "t"), "no Event")
+        self.wait_for_reason(name, "misspelt", "NothingTraced")
+        skipped, = get(name, "trace", "misspelt")["status"]["pods"]["skipped"]
+        self.assertEqual((skipped["reason"], skipped["names"]), ("NoSuchContainer", ["old"]))
+        self.assertRegex(skipped["message"], "they have: main$")
 
     def test_an_agent_writes_its_own_nodes_status_only(self):
         name = self.injected_namespace("policy")

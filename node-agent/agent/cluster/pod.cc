@@ -15,16 +15,6 @@ using kube::At;
 using kube::Json;
 using kube::TextAt;
 
-// The webhook gives each container that it changes the volume, at its place.
-bool HasLibrary(const Json& container) {
-  const Json* mounts = At(container, {"volumeMounts"});
-  if (mounts == nullptr || !mounts->is_array()) return false;
-  for (const Json& mount : *mounts)
-    if (TextAt(mount, {"name"}) == kube::kVolume && TextAt(mount, {"mountPath"}) == kube::kFolder)
-      return true;
-  return false;
-}
-
 bool IsWeftVolume(const Json& volume) {
   return TextAt(volume, {"name"}) == kube::kVolume &&
          TextAt(volume, {"configMap", "name"}).starts_with(kube::kLibraryPrefix);
@@ -92,7 +82,7 @@ PodFacts ReadPod(const Json& pod) {
           [&](const Json& volume) { has_volume = has_volume || IsWeftVolume(volume); });
   const auto add = [&](const Json& container) {
     const std::string name = TextAt(container, {"name"});
-    if (has_volume && HasLibrary(container))
+    if (has_volume && kube::MountsLibrary(container))
       facts.containers.push_back(name);
     else
       facts.bare[name] = WhyNotAttached(facts, pod, container);

@@ -3,6 +3,7 @@
 #include "node-agent/agent/cluster/pod_table.h"
 
 #include <algorithm>
+#include <ranges>
 #include <set>
 
 #include "lib/abi/control.h"
@@ -278,9 +279,13 @@ std::optional<SelectedPods::Reason> PodTable::WhyWithoutLibrary(
 }
 
 bool SelectsForKernel(const Session& session, const PodTable::Pod& pod) {
+  const api::PodSelection& pods = session.order->spec.record.pods;
+  const auto matches = [&](const std::string& name) { return api::MatchesContainer(pods, name); };
   return !pod.gone && !pod.facts.is_over &&
          pod.facts.name_space == session.order->metadata.name_space &&
-         api::Matches(session.order->spec.record.pods.selector, pod.facts.labels);
+         api::Matches(pods.selector, pod.facts.labels) &&
+         (pods.containers.empty() || std::ranges::any_of(pod.facts.containers, matches) ||
+          std::ranges::any_of(pod.facts.bare | std::views::keys, matches));
 }
 
 }  // namespace weft::agent

@@ -155,6 +155,19 @@ TEST_F(PodTableTest, APodOfAnotherNamespaceOrThatIsOverIsNotSelected) {
   EXPECT_FALSE(SelectsForKernel(MakeClusterSession("shop"), pod));
 }
 
+TEST_F(PodTableTest, APodWithoutAContainerThatTheTraceNamesIsNotSelected) {
+  PodTable::Pod pod;
+  pod.facts = Facts();
+  pod.facts.bare = {{"side", ""}};
+  Session session = MakeClusterSession();
+  session.order->spec.record.pods.containers = {"typo"};
+  EXPECT_FALSE(SelectsForKernel(session, pod));
+  for (const char* name : {"main", "side"}) {
+    session.order->spec.record.pods.containers.back() = name;
+    EXPECT_TRUE(SelectsForKernel(session, pod)) << name;
+  }
+}
+
 // The caller's process is gone: the doorbell alone tells.
 TEST_F(PodTableTest, ARingSetBelongsToThePodWhoseDoorbellWasCalled) {
   const std::string other = "pod-of-another";
