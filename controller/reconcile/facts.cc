@@ -32,6 +32,14 @@ void AddContainers(PodFacts& facts, const Json* containers) {
   }
 }
 
+std::set<std::string> EphemeralContainers(const Json& pod) {
+  std::set<std::string> names;
+  const Json* containers = At(pod, {"spec", "ephemeralContainers"});
+  if (containers == nullptr || !containers->is_array()) return names;
+  for (const Json& container : *containers) names.insert(TextAt(container, {"name"}));
+  return names;
+}
+
 bool IsReady(const Json& pod) {
   const Json* conditions = At(pod, {"status", "conditions"});
   if (conditions == nullptr || !conditions->is_array()) return false;
@@ -71,6 +79,7 @@ PodFacts ReadPod(const Json& pod) {
   facts.has_library = HasLibrary(pod);
   AddContainers(facts, At(pod, {"spec", "containers"}));
   AddContainers(facts, At(pod, {"spec", "initContainers"}));
+  facts.ephemeral = EphemeralContainers(pod);
   const auto wish = facts.labels.find(std::string(kube::kInjectLabel));
   facts.wants_library = wish != facts.labels.end() && wish->second == "enabled";
   facts.refuses_library = wish != facts.labels.end() && wish->second == "disabled";

@@ -6,6 +6,7 @@
 
 #include <compare>
 #include <map>
+#include <set>
 #include <string>
 
 #include "lib/kube/json.h"
@@ -27,6 +28,7 @@ struct PodFacts {
   std::string node;  // "": not scheduled yet
   std::map<std::string, std::string> labels;
   std::map<std::string, bool> containers;  // name -> the library is in it
+  std::set<std::string> ephemeral;         // names of the containers that `kubectl debug` added
   std::string restart;       // "deployment/shop": what to restart to have it made anew; "": nothing
   bool has_library = false;  // weft's volume
   bool wants_library = false;    // its own label says enabled

@@ -15,7 +15,7 @@ TEST(Facts, OfAPod) {
     "spec":{"nodeName":"n1","volumes":[{"name":"weft","configMap":{"name":"weft-lib-01"}}],
       "containers":[{"name":"main","volumeMounts":[{"name":"weft","mountPath":"/weft"}]},
         {"name":"side","volumeMounts":[{"name":"weft","mountPath":"/elsewhere"}]}],
-      "initContainers":[{"name":"first"}, 7]},
+      "initContainers":[{"name":"first"}, 7],"ephemeralContainers":[{"name":"debugger"}]},
     "status":{"phase":"Running"}})"));
   EXPECT_EQ(pod.name, "shop-7d9f-x");
   EXPECT_EQ(pod.node, "n1");
@@ -23,6 +23,7 @@ TEST(Facts, OfAPod) {
   EXPECT_TRUE(pod.has_library);
   EXPECT_EQ(pod.containers,
             (std::map<std::string, bool>{{"first", false}, {"main", true}, {"side", false}}));
+  EXPECT_EQ(pod.ephemeral, std::set<std::string>{"debugger"});
   EXPECT_TRUE(pod.wants_library);
   EXPECT_FALSE(pod.is_over);
   EXPECT_TRUE(ReadPod(Json::parse(R"({"status":{"phase":"Failed"}})")).is_over);

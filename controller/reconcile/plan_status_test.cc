@@ -116,12 +116,23 @@ TEST_F(Life, APodWithoutTheContainerThatTheTraceNamesIsSkippedWithThoseThatItHas
   s_.trace.spec.pods.containers = {"proxy"};
   expect_skipped("ContainerNotInjected", "only these have the library: main; list all that");
 
-  s_.trace.spec.pods.containers = {"main", "typo"};
+  s_.pods[0].ephemeral = {"debugger"};
+  s_.trace.spec.pods.containers = {"debugger"};
+  expect_skipped("EphemeralContainer", "not traced; they have beside them: main, proxy");
+
+  s_.trace.spec.pods.containers = {"main", "debugger", "typo"};
   Step();
   Say(0, "Ready");
   EXPECT_TRUE(Step().status.pods.skipped.empty());
   EXPECT_EQ(ReadyReason(), "Recording");
-  EXPECT_EQ(message(), "in part: no pod has a container of this name: typo");
+  EXPECT_EQ(message(),
+            "in part: no pod has a container of this name: typo; ephemeral containers are not "
+            "traced: debugger");
+  s_.trace.spec.pods.containers.clear();
+  Step();
+  Say(0, "Ready");
+  Step();
+  EXPECT_EQ(message(), "") << "an ephemeral container beside the others changes nothing";
 }
 
 TEST_F(Life, AMisspeltContainerIsToldWhateverIsRecordedOfIt) {

@@ -16,6 +16,7 @@ namespace {
 
 constexpr const char* kNotInjected = "NotInjected";
 constexpr const char* kNoSuchContainer = "NoSuchContainer";
+constexpr const char* kEphemeralContainer = "EphemeralContainer";
 constexpr const char* kContainerNotInjected = "ContainerNotInjected";
 constexpr std::string_view kNotServed =
     "the administrator of weft excluded the namespace (the chart's value "
@@ -36,10 +37,16 @@ bool HasSelected(const PodFacts& pod, const Situation& situation, bool with_libr
          });
 }
 
+bool NamesEphemeral(const PodFacts& pod, const Situation& situation) {
+  return std::ranges::any_of(situation.trace.spec.pods.containers,
+                             [&](const std::string& name) { return pod.ephemeral.contains(name); });
+}
+
 // The reason for which no container that the Trace selects in a pod has the library; "": one has.
 std::string WhyWithout(const PodFacts& pod, const Situation& situation) {
   const NamespaceFacts& name_space = situation.name_space;
-  if (!HasSelected(pod, situation, false)) return kNoSuchContainer;
+  if (!HasSelected(pod, situation, false))
+    return NamesEphemeral(pod, situation) ? kEphemeralContainer : kNoSuchContainer;
   if (pod.has_library) return HasSelected(pod, situation, true) ? "" : kContainerNotInjected;
   if (pod.refuses_library || (!pod.wants_library && !name_space.wants_library))
     return "InjectionDisabled";
@@ -49,7 +56,7 @@ std::string WhyWithout(const PodFacts& pod, const Situation& situation) {
 // Why nothing of a selected pod is recorded for user space, or nothing at all; "": the nodes say.
 std::string WhySkipped(const PodFacts& pod, const Situation& situation) {
   std::string reason = WhyWithout(pod, situation);
-  if (reason.empty() || reason == kNoSuchContainer) return reason;
+  if (reason.empty() || !HasSelected(pod, situation, false)) return reason;
   // The kernel's events need no library, and nodes say what became of programs that they attach to.
   if (!situation.trace.spec.RecordsUser() || Attaches(situation)) return "";
   if (situation.trace.spec.user.attach && !IsServed(situation)) return kNotAttached;
@@ -64,7 +71,7 @@ struct Named {
 void AddNames(const PodFacts& pod, const std::string& reason, Named& named) {
   if (!pod.restart.empty()) named.restarts.insert(pod.restart);
   for (const auto& [container, has_library] : pod.containers)
-    if (has_library || reason == kNoSuchContainer) named.containers.insert(container);
+    if (has_library || reason != kContainerNotInjected) named.containers.insert(container);
 }
 
 std::string Join(const std::set<std::string>& names) {
@@ -74,6 +81,10 @@ std::string Join(const std::set<std::string>& names) {
 std::string Explain(const std::string& reason, const Named& named, const Situation& situation) {
   if (reason == kNoSuchContainer)
     return "spec.pods.containers names no container of these pods; they have: " +
+           Join(named.containers);
+  if (reason == kEphemeralContainer)
+    return "spec.pods.containers names ephemeral containers (kubectl debug) of these pods, which "
+           "are not traced; they have beside them: " +
            Join(named.containers);
   if (!IsServed(situation)) return std::string(kNotServed);
   if (reason == kContainerNotInjected)
@@ -117,12 +128,19 @@ bool CanBeTraced(const PodFacts& pod, const Situation& situation) {
 
 std::string DescribeUnknownContainers(const Situation& situation,
                                       const std::vector<const PodFacts*>& selected) {
-  std::set<std::string> unknown;
+  std::set<std::string> unknown, ephemeral;
   for (const std::string& name : situation.trace.spec.pods.containers) {
     const auto has = [&](const PodFacts* pod) { return pod->containers.contains(name); };
-    if (std::ranges::none_of(selected, has)) unknown.insert(name);
+    if (std::ranges::any_of(selected, has)) continue;
+    const auto was_added = [&](const PodFacts* pod) { return pod->ephemeral.contains(name); };
+    (std::ranges::any_of(selected, was_added) ? ephemeral : unknown).insert(name);
   }
-  return unknown.empty() ? "" : "no pod has a container of this name: " + Join(unknown);
+  std::string text;
+  if (!unknown.empty()) text = "no pod has a container of this name: " + Join(unknown);
+  if (!ephemeral.empty())
+    text += (text.empty() ? "" : "; ") + std::string("ephemeral containers are not traced: ") +
+            Join(ephemeral);
+  return text;
 }
 
 std::string WhyNotAttached(const Situation& situation) {

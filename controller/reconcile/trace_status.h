@@ -22,7 +22,8 @@ bool MissedTheLibrary(const PodFacts& pod, const Situation& situation);
 // Whether something of a selected pod can be recorded, as far as the API server's objects tell.
 bool CanBeTraced(const PodFacts& pod, const Situation& situation);
 
-// The names in spec.pods.containers that no selected pod has, in words; "": there is none.
+// The names in spec.pods.containers that no selected pod has, or has as ephemeral containers only,
+// in words; "": there is none.
 std::string DescribeUnknownContainers(const Situation& situation,
                                       const std::vector<const PodFacts*>& selected);
 

@@ -97,6 +97,16 @@ TEST(ReadPod, TakesAnyJson) {
   EXPECT_TRUE(facts.ids.empty());
 }
 
+TEST(ReadPod, AnEphemeralContainerChangesNothing) {
+  Json pod = Pod();
+  pod["spec"]["ephemeralContainers"] = {{{"name", "debugger"}, {"targetContainerName", "main"}}};
+  pod["status"]["ephemeralContainerStatuses"] = {
+      {{"name", "debugger"},
+       {"containerID", "containerd://cc"},
+       {"state", {{"waiting", {{"reason", "ImagePullBackOff"}}}}}}};
+  EXPECT_EQ(ReadPod(pod), ReadPod(Pod()));
+}
+
 TEST(ReadPod, WhyAContainerWaits) {
   Json pod = Pod();
   EXPECT_EQ(ReadPod(pod).waiting, "");
