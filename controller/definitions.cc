@@ -2,6 +2,7 @@
 // See definitions.h.
 #include "controller/definitions.h"
 
+#include "controller/view_definition.h"
 #include "lib/api/crd.h"
 #include "lib/api/document.h"
 
@@ -45,9 +46,9 @@ std::string MissingField(const Json& ours, const Json& theirs) {
 }
 
 Result<std::chrono::milliseconds> Definitions::Reconcile() {
-  static const Json kOurs[] = {ReadDefinition(api::TraceCrdYaml()),
-                               ReadDefinition(api::ClusterTraceCrdYaml()),
-                               ReadDefinition(api::SessionCrdYaml())};
+  static const Json kOurs[] = {
+      ReadDefinition(api::TraceCrdYaml()), ReadDefinition(api::ClusterTraceCrdYaml()),
+      ReadDefinition(api::SessionCrdYaml()), ReadDefinition(std::string(ViewDefinitionYaml()))};
   constexpr const char* kRemedy = "; helm upgrade writes it, unless crds.install is false";
   std::string problem;
   for (const Json& ours : kOurs) {

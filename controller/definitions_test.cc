@@ -5,6 +5,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
+#include "controller/view_definition.h"
 #include "lib/api/crd.h"
 #include "lib/api/document.h"
 #include "lib/kube/testing_transport.h"
@@ -39,8 +42,8 @@ class DefinitionsTest : public testing::Test {
             }),
             "weft-controller"),
         definitions_(client_) {
-    for (const std::string& yaml :
-         {api::TraceCrdYaml(), api::ClusterTraceCrdYaml(), api::SessionCrdYaml()})
+    for (const std::string& yaml : {api::TraceCrdYaml(), api::ClusterTraceCrdYaml(),
+                                    api::SessionCrdYaml(), std::string(ViewDefinitionYaml())})
       cluster_.push_back(Definition(yaml));
   }
 
@@ -70,12 +73,20 @@ TEST_F(DefinitionsTest, NamesTheFirstFieldThatAnOlderOneLacks) {
   EXPECT_THAT(Problem(), HasSubstr("no field spec.user;"));
 }
 
+TEST_F(DefinitionsTest, NamesWhatTheDefinitionOfTraceViewLacks) {
+  SpecOf(cluster_.back()).erase("expires");
+  EXPECT_THAT(Problem(), HasSubstr("the definition traceviews.weft.dev is an older one: it has no "
+                                   "field spec.expires;"));
+}
+
 TEST_F(DefinitionsTest, NoticesOneThatIsDeletedAndComesBack) {
-  const Json sessions = cluster_.back();
-  cluster_.pop_back();
-  EXPECT_THAT(Problem(), HasSubstr("there is no definition tracesessions.weft.dev"));
-  cluster_.push_back(sessions);
-  EXPECT_EQ(Problem(), "");
+  for (Json& definition : cluster_) {
+    const Json kept = std::exchange(definition, Json::object());
+    EXPECT_THAT(Problem(),
+                HasSubstr("there is no definition " + kube::TextAt(kept, {"metadata", "name"})));
+    definition = kept;
+    EXPECT_EQ(Problem(), "");
+  }
 }
 
 TEST_F(DefinitionsTest, SurvivesADefinitionOfAnotherShape) {
