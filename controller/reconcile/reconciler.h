@@ -18,7 +18,8 @@
 namespace weft::controller {
 
 // Counts of events alone are written no more often than this (an API server is no time series).
-inline constexpr std::chrono::seconds kCountsInterval{5};
+// With the agents' interval, 5 s, and the looks in between they are at most 10 s old.
+inline constexpr std::chrono::seconds kCountsInterval{3};
 // How long after an eviction, or a refused one, pods are looked at again at the latest.
 inline constexpr std::chrono::seconds kEvictAgain{10};
 

@@ -178,7 +178,7 @@ TypePtr<SessionStatus> SessionStatusSchema() {
        MakeField("pods", &T::pods, PodsSchema(),
                  "Counts of the node's selected pods that have the library."),
        MakeField("events", &T::events, EventsSchema(),
-                 "Counts of the node's events, at most 10 s old while they change. No count ever "
+                 "Counts of the node's events, at most 6 s old while they change. No count ever "
                  "falls.")}));
   return schema;
 }
