@@ -2,15 +2,12 @@
 // See functions.h.
 #include "node-agent/hooks/functions.h"
 
-#include <cxxabi.h>
 #include <elf.h>
 
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cstdlib>
 #include <map>
-#include <memory>
 #include <string_view>
 #include <unordered_set>
 
@@ -19,6 +16,7 @@
 #include "lib/elf/elf_image.h"
 #include "lib/elf/go_table.h"
 #include "lib/event/match.h"
+#include "node-agent/hooks/cpp_names.h"
 #include "node-agent/hooks/go_functions.h"
 #include "node-agent/hooks/limits.h"
 #include "node-agent/hooks/side_entries.h"
@@ -77,23 +75,6 @@ std::string LongestWord(const std::string& pattern) {
     word.clear();
   }
   return longest;
-}
-
-std::string Demangle(const std::string& symbol) {
-  int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> text(
-      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), std::free);
-  return status == 0 && text ? std::string(text.get()) : std::string();
-}
-
-// "a::f<int>(int) const" without the arguments: the last parenthesis of the outermost level.
-std::string WithoutArguments(const std::string& name) {
-  int depth = 0;
-  for (size_t i = name.size(); i > 0; --i) {
-    if (name[i - 1] == ')') ++depth;
-    if (name[i - 1] == '(' && --depth == 0) return name.substr(0, i - 1);
-  }
-  return name;
 }
 
 bool Matches(const std::string& pattern, const std::string& text) {
@@ -255,7 +236,8 @@ class Reader {
     std::string name = symbol;
     if (symbol.starts_with("_Z") && !near_.empty()) {
       if (++demangled_ > kMaxNearDemangled) return;
-      name = WithoutArguments(Demangle(symbol));
+      const std::vector<std::string> names = CppNames(symbol);
+      if (names.size() > 1) name = names[1];
     }
     for (auto& [rule, names] : near_) names.Offer(name, "");
   }
@@ -335,11 +317,19 @@ Status RefuseSideEntries(int file, const ElfImage& image, FunctionFile& function
 bool MeansFunction(const std::string& pattern, const std::string& symbol, std::string& event_name) {
   event_name = symbol;
   if (Matches(pattern, symbol)) return true;
-  if (!symbol.starts_with("_Z")) return false;
-  event_name = Demangle(symbol);
-  if (Matches(pattern, event_name)) return true;
-  event_name = WithoutArguments(event_name);
-  return Matches(pattern, event_name);
+  const std::vector<std::string> names = CppNames(symbol);
+  for (const std::string& name : names) {
+    event_name = name;
+    if (Matches(pattern, name)) return true;
+  }
+  // Names that have no arguments have one spelling only.
+  if (names.empty() || pattern.find_first_of(" ,<(") == std::string::npos) return false;
+  const std::string spelled = SpellPattern(pattern);
+  for (const std::string& name : names) {
+    event_name = SpellName(name);
+    if (Matches(spelled, event_name)) return true;
+  }
+  return false;
 }
 
 Result<FunctionFile> ReadFunctions(int file, const std::vector<HookRule>& rules,

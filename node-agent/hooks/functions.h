@@ -26,9 +26,9 @@ struct HookRule {
   bool operator==(const HookRule&) const = default;
 };
 
-// Does a pattern of a rule (name or exclude) match this symbol: the symbol itself, its C++ name, or
-// its C++ name without arguments? Writes the name that it matches: the event gets this name, so
-// that the rule's pattern matches the event, too.
+// Does a pattern of a rule (name or exclude) match this symbol: the symbol itself, or one of its
+// C++ names (cpp_names.h)? Writes the name that it matches: the event gets this name, so that the
+// rule's pattern, or SpellPattern of it, matches the event, too.
 bool MeansFunction(const std::string& pattern, const std::string& symbol, std::string& event_name);
 
 struct Function {

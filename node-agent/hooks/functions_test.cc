@@ -9,6 +9,8 @@
 
 #include "lib/base/unique_fd.h"
 #include "lib/event/description.h"
+#include "lib/event/match.h"
+#include "node-agent/hooks/cpp_names.h"
 #include "node-agent/hooks/event_layout.h"
 #include "node-agent/hooks/limits.h"
 #include "node-agent/hooks/process_memory.h"
@@ -74,7 +76,32 @@ TEST(Functions, AreFoundByWordsThatMangledNamesDoNotHave) {
   EXPECT_EQ(NamesOf("unsigned long *::Id<unsigned*"),
             Names{"unsigned long hooks_words::Id<unsigned long>(unsigned long)"});
   EXPECT_EQ(NamesOf("*::Tell<std::allocator<*"),
-            Names{"void hooks_words::Tell<std::allocator<char> >(std::allocator<char> const&)"});
+            Names{"hooks_words::Tell<std::allocator<char> >(std::allocator<char> const&)"});
+}
+
+// The symbol of a function that a template made has the return type before the name.
+TEST(Functions, OfTemplatesAreFoundWithoutTheirReturnType) {
+  EXPECT_EQ(NamesOf("hooks_words::Id<unsigned long>"), Names{"hooks_words::Id<unsigned long>"});
+  EXPECT_EQ(NamesOf("hooks_words::I*"), Names{"hooks_words::Id<unsigned long>(unsigned long)"});
+  EXPECT_EQ(NamesOf("hooks_words::*", {"hooks_words::Id*", "*==*"}),
+            Names{"hooks_words::Tell<std::allocator<char> >(std::allocator<char> const&)"});
+}
+
+// The event's name is matched by the pattern as the agent spells it.
+TEST(Functions, AreFoundInEachSpellingOfTheirTypes) {
+  const std::string name = "hooks_words::Tell<std::allocator<char>>(std::allocator<char> const&)";
+  for (const char* pattern :
+       {"hooks_words::Tell<std::allocator<char>>(const std::allocator<char>&)",
+        "hooks_words::Tell<std::allocator<char>>( std::allocator<char>const & )",
+        "hooks_words::Tell< std::allocator<char> > (const std::allocator<char>*"}) {
+    EXPECT_EQ(NamesOf(pattern), Names{name}) << pattern;
+    EXPECT_TRUE(weft_glob_match_str(SpellPattern(pattern).c_str(), name.c_str())) << pattern;
+  }
+  EXPECT_EQ(SpellPattern("f(const  char *const*,const a::B<const int> &)"),
+            "f(char const*const*, a::B<int const> const&)");
+  EXPECT_EQ(SpellPattern("f(const*, int)"), "f(const*, int)");
+  EXPECT_EQ(SpellPattern("f(const a::*, const B<*"), "f(const a::*, const B<*");
+  EXPECT_EQ(SpellPattern("main.(*T).f"), "main.(*T).f");
 }
 
 TEST(Functions, NamesNearestToOneThatIsNotThereAreFound) {

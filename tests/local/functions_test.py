@@ -210,9 +210,11 @@ class Values(FunctionsTest):
 
     def test_names_of_cpp(self):
         self.record(*self.trace(function_yaml("shop::Price(double)", [("n", "double")], target="*throws"),
-                                function_yaml("shop::Deep", [("n", "int32")], target="*throws", record="[entry]")),
+                                function_yaml("shop::Deep", [("n", "int32")], target="*throws", record="[entry]"),
+                                function_yaml("shop::Guarded( int,int & )", target="*throws", record="[entry]")),
                     program=[THROWS, "14"])
         events = self.events()
+        self.assertEqual(events["function:shop::Guarded(int, int&)_entry"], 14)
         self.assertEqual(events["function:shop::Price(double)_entry"], 14)
         self.assertEqual(events["function:shop::Price(double)_exit"], 14)
         self.assertEqual(events["function:shop::Deep_entry"], 2 * sum(range(1, 8)))

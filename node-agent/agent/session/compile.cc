@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 
 #include "lib/abi/context.h"
 #include "lib/api/context.h"
@@ -14,6 +15,7 @@
 #include "lib/event/filter_compiler.h"
 #include "lib/event/match.h"
 #include "node-agent/agent/session/perf_counters.h"
+#include "node-agent/hooks/cpp_names.h"
 #include "node-agent/hooks/event_layout.h"
 
 namespace weft::agent {
@@ -116,17 +118,22 @@ Status CheckFunctionFilter(const api::FunctionRule& function, hooks::Moment mome
   return {};
 }
 
-// The rules of a function's events; its name may be a pattern, and then theirs are.
+// The rules of a function's events; its name may be a pattern, and then theirs are. A name of C++
+// can be spelled in several ways, of which events have one.
 Status CompileFunction(const api::FunctionRule& function, const std::string& filter,
                        control::ChannelSpec& to) {
   for (const hooks::Moment moment : hooks::kMoments) {
     if (!function.Records(moment)) continue;
     WEFT_TRY(CheckFunctionFilter(function, moment));
-    control::RuleSpec rule{.pattern = hooks::EventName(function.name, moment)};
+    control::RuleSpec rule;
     for (const std::string& excluded : function.exclude)
-      rule.exclusions.push_back(hooks::EventName(excluded, moment));
+      for (const std::string& name : std::set{excluded, hooks::SpellPattern(excluded)})
+        rule.exclusions.push_back(hooks::EventName(name, moment));
     WEFT_ASSIGN(rule.filter, CompileFilters(filter, function.filter));
-    to.rules.push_back(std::move(rule));
+    for (const std::string& name : std::set{function.name, hooks::SpellPattern(function.name)}) {
+      rule.pattern = hooks::EventName(name, moment);
+      to.rules.push_back(rule);
+    }
   }
   return {};
 }
