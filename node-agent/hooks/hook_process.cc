@@ -139,7 +139,9 @@ class Planner {
       return refuse("it calls a function in its first bytes, and the process has a shadow stack");
     if (const Status want = Want(hook); !want) return refuse(want.error().message);
     wanted_.insert(hook.address);
-    report_.hooked.emplace(std::tuple(function.rule, object.name, function.name), source);
+    HookedFunction& hooked = report_.hooked[{function.rule, object.name, function.name}];
+    hooked.source = source;
+    ++hooked.addresses;
   }
 
   // Adds to the rule what the debug information knows of a function. Returns why the rule does not

@@ -41,9 +41,16 @@ enum class TypeSource : uint8_t {
   kAwaited,    // likewise, until a server answers
 };
 
+struct HookedFunction {
+  TypeSource source{};
+  size_t addresses = 0;  // overloads may have one name
+};
+// By function and object.
+using HookedFunctions = std::map<std::pair<std::string, std::string>, HookedFunction>;
+
 struct HookReport {
   // By rule, object and function.
-  std::map<std::tuple<size_t, std::string, std::string>, TypeSource> hooked;
+  std::map<std::tuple<size_t, std::string, std::string>, HookedFunction> hooked;
   std::map<std::string, std::string> untyped;  // by object: why its debug information is not read
   std::map<std::string, std::string> unnamed;  // likewise: why its debug file's symbols are not
   std::vector<RefusedFunction> refused;

@@ -54,11 +54,17 @@ std::string Quoted(const HookRule& rule) {
   return text;
 }
 
+// Returns the number of functions; `wanted`: only of those whose types are from there.
+size_t CountOf(const HookedFunctions& functions, std::optional<TypeSource> wanted = std::nullopt) {
+  size_t count = 0;
+  for (const auto& [name, function] : functions)
+    if (!wanted || function.source == *wanted) count += function.addresses;
+  return count;
+}
+
 // Returns the part of a line that tells where types are from; "": all are the Trace's.
-std::string TypesText(const std::map<std::pair<std::string, std::string>, TypeSource>& functions) {
-  const auto count = [&](TypeSource wanted) {
-    return std::ranges::count_if(functions, [&](const auto& f) { return f.second == wanted; });
-  };
+std::string TypesText(const HookedFunctions& functions) {
+  const auto count = [&](TypeSource wanted) { return CountOf(functions, wanted); };
   std::string text;
   const auto add = [&text](auto number, const std::string& what) {
     if (number == 0) return;
@@ -157,11 +163,11 @@ std::vector<std::string> HookService::Summary() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> lines;
   for (const auto& [rule, functions] : hooked_) {
-    const size_t count = functions.size();
+    const size_t count = CountOf(functions);
     std::string line =
         rule + ": hooked " + std::to_string(count) + (count == 1 ? " function" : " functions");
     size_t named = 0;
-    for (const auto& [function_and_object, source] : functions) {
+    for (const auto& [function_and_object, hooked] : functions) {
       const auto& [function, object] = function_and_object;
       if (named == kNamedFunctions) {
         line += ", ...";
@@ -473,9 +479,9 @@ void HookService::Record(int32_t pid, const Container& container, const Status& 
   if (is_news && !why.empty() && !pod_of_)
     Note(container, "process " + std::to_string(pid) + ": its functions are not recorded: " + why);
   if (status)
-    for (const auto& [place, source] : report.hooked) {
+    for (const auto& [place, hooked] : report.hooked) {
       const auto& [rule, object, function] = place;
-      hooked_[Quoted(rules[rule])].insert_or_assign({function, object}, source);
+      hooked_[Quoted(rules[rule])].insert_or_assign({function, object}, hooked);
     }
   for (const auto& [object, why] : report.untyped)
     Note(container, std::string("types of functions of ")

@@ -164,7 +164,7 @@ class HookService {
   std::map<std::string, std::set<std::string>> refusals_;
   std::map<int32_t, Failure> failures_;  // by process
   // By the text of the rule: functions and their objects.
-  std::map<std::string, std::map<std::pair<std::string, std::string>, TypeSource>> hooked_;
+  std::map<std::string, HookedFunctions> hooked_;
   std::set<std::string> refused_;                // likewise: rules with a function that is refused
   std::map<std::string, std::string> hints_;     // likewise: what may be meant instead
   std::map<std::string, NearNames> near_names_;  // likewise

@@ -219,6 +219,11 @@ class Values(FunctionsTest):
         self.assertEqual(events["function:shop::Price(double)_exit"], 14)
         self.assertEqual(events["function:shop::Deep_entry"], 2 * sum(range(1, 8)))
 
+    def test_overloads_are_counted(self):
+        _, err = self.record(*self.trace(function_yaml("shop::Price", target="*throws")), program=[THROWS, "2"])
+        self.assertIn("hooked 2 functions: shop::Price (local_functions_throws)", err)
+        self.assertEqual(self.events()["function:shop::Price_entry"], 4)
+
 
 class Results(FunctionsTest):
     def run_all(self, *mode, context):
