@@ -39,7 +39,8 @@ weft::Status Run(Flags flags) {
   WEFT_ASSIGN(auto library, weft::controller::LoadLibrary(flags.libraries));
   const auto served =
       weft::api::ParseLabelSelector("--namespace-selector", flags.namespace_selector);
-  if (!served)
+  // An uninstallation attaches to no program, and must not fail for this.
+  if (!served && !flags.uninstall)
     return weft::Fail(weft::ErrorCode::kInvalid, served.error().front().ToString() +
                                                      "; mend the chart's value "
                                                      "webhook.namespaceSelector");
@@ -50,12 +51,13 @@ weft::Status Run(Flags flags) {
   weft::metrics::Registry metrics(weft::metrics::Part::kController);
   const auto warn = [](const weft::Error& error) { spdlog::warn("{}", error.message); };
   const std::string instance = weft::kube::OwnPod("weft-controller");
-  weft::controller::Options options{.name_space = flags.name_space,
-                                    .instance = instance,
-                                    .relay = flags.relay,
-                                    .library = std::move(library),
-                                    .served_namespaces = *served,
-                                    .uninstalling = flags.uninstall};
+  weft::controller::Options options{
+      .name_space = flags.name_space,
+      .instance = instance,
+      .relay = flags.relay,
+      .library = std::move(library),
+      .served_namespaces = served.value_or(weft::api::LabelSelector{}),
+      .uninstalling = flags.uninstall};
   std::optional<weft::kube::Leadership> leadership;
   if (!flags.uninstall) {
     leadership.emplace(

@@ -97,7 +97,8 @@ NodeFacts ReadNode(const Json& node) {
 
 NamespaceFacts ReadNamespace(const Json& name_space) {
   const std::string wish = TextAt(name_space, {"metadata", "labels", kube::kInjectLabel});
-  return {.labels = kube::TextsAt(name_space, {"metadata", "labels"}),
+  return {.is_known = true,
+          .labels = kube::TextsAt(name_space, {"metadata", "labels"}),
           .wants_library = wish == "enabled",
           .refuses_library = wish == "disabled",
           .restarts_missed =

@@ -49,6 +49,7 @@ struct NodeFacts {
 NodeFacts ReadNode(const Json& node);
 
 struct NamespaceFacts {
+  bool is_known = false;  // false: its informer has not shown it yet, and the rest says nothing
   std::map<std::string, std::string> labels;
   bool wants_library = false;    // label weft.dev/inject: enabled
   bool refuses_library = false;  // the same label: disabled

@@ -24,6 +24,7 @@ class Life : public testing::Test {
                          .generation = 1};
     s_.trace.spec.user.events = {{.name = "shop:*"}};
     s_.trace.spec.pods.selector.match_labels["app"] = "shop";
+    s_.name_space.is_known = true;
     s_.name_space.wants_library = true;
     s_.nodes = {{"n1", {.labels = {{"kubernetes.io/hostname", "n1"}}}}, {"n2", {}}};
     s_.own_namespace = "weft";

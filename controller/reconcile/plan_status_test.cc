@@ -188,6 +188,8 @@ TEST_F(Life, ATraceDoesNotAttachInANamespaceThatIsExcluded) {
   plan = Step();
   EXPECT_TRUE(plan.apply.at(0).spec.record.user.attach);
   EXPECT_TRUE(plan.status.pods.skipped.empty());
+  s_.name_space = {};
+  EXPECT_FALSE(Step().apply.at(0).spec.record.user.attach) << "its labels are not known yet";
 }
 
 TEST_F(Life, CountsAreTheSumOfTheNodes) {

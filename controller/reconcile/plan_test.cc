@@ -72,6 +72,10 @@ TEST_F(Life, EvictsPodsThatMissedTheLibraryWhereThatIsAskedFor) {
   s_.now += kRestartAge;
   s_.trace.spec.pods.containers = {"typo"};
   EXPECT_TRUE(MakePlan(s_).evict.empty()) << "that does not help";
+  s_.trace.spec.pods.containers.clear();
+  EXPECT_FALSE(MakePlan(s_).evict.empty());
+  s_.served_namespaces.match_expressions = {{.key = "team", .op = api::SelectorOperator::kExists}};
+  EXPECT_TRUE(MakePlan(s_).evict.empty()) << "the webhook does not look at the namespace";
 }
 
 TEST_F(Life, ReportsThatNothingMatches) {

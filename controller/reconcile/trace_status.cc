@@ -18,11 +18,10 @@ constexpr const char* kNotInjected = "NotInjected";
 constexpr const char* kNoSuchContainer = "NoSuchContainer";
 constexpr const char* kEphemeralContainer = "EphemeralContainer";
 constexpr const char* kContainerNotInjected = "ContainerNotInjected";
+constexpr const char* kNotAttached = "NotAttached";
 constexpr std::string_view kNotServed =
     "the administrator of weft excluded the namespace (the chart's value "
     "webhook.namespaceSelector)";
-
-constexpr const char* kNotAttached = "NotAttached";
 
 bool IsServed(const Situation& situation) {
   return api::Matches(situation.served_namespaces, situation.name_space.labels);
@@ -90,8 +89,7 @@ std::string Explain(const std::string& reason, const Named& named, const Situati
   if (reason == kContainerNotInjected)
     return "of their containers only these have the library: " + Join(named.containers) +
            "; list all that should have it in the annotation weft.dev/containers of the pods, or "
-           "of "
-           "their template, and make the pods anew";
+           "of their template, and make the pods anew";
   const std::set<std::string>& restarts = named.restarts;
   if (reason == "InjectionDisabled")
     return "label the namespace or the pods weft.dev/inject: enabled, and restart the pods";
@@ -118,7 +116,7 @@ void Add(std::vector<api::SkippedPods>& all, const api::SkippedPods& more) {
 }  // namespace
 
 bool MissedTheLibrary(const PodFacts& pod, const Situation& situation) {
-  return WhyWithout(pod, situation) == kNotInjected;
+  return IsServed(situation) && WhyWithout(pod, situation) == kNotInjected;
 }
 
 bool CanBeTraced(const PodFacts& pod, const Situation& situation) {
@@ -144,6 +142,7 @@ std::string DescribeUnknownContainers(const Situation& situation,
 }
 
 std::string WhyNotAttached(const Situation& situation) {
+  if (!situation.name_space.is_known) return "the namespace is not known yet";
   if (situation.name_space.refuses_library)
     return "the namespace has the label weft.dev/inject: disabled";
   return IsServed(situation) ? "" : std::string(kNotServed);

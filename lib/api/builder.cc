@@ -4,6 +4,7 @@
 #include "lib/api/builder.h"
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 #include <ranges>
 #include <utility>
@@ -63,19 +64,43 @@ Value Events(const ShortForm& form) {
   return out;
 }
 
+// Returns how many characters at `at` belong to the name of a C++ operator, such as "operator->".
+std::size_t OperatorLength(std::string_view text, std::size_t at) {
+  constexpr std::string_view kWord = "operator";
+  const auto is_word = [&](std::size_t i) {
+    return i < text.size() && (std::isalnum(static_cast<unsigned char>(text[i])) || text[i] == '_');
+  };
+  if (!text.substr(at).starts_with(kWord) || (at > 0 && is_word(at - 1)) ||
+      is_word(at + kWord.size()))
+    return 0;
+  const std::string_view rest = text.substr(at + kWord.size());
+  if (rest.starts_with("()")) return kWord.size() + 2;
+  if (rest.starts_with(',')) return kWord.size() + 1;
+  return kWord.size() + std::min(rest.find_first_not_of("<>=-!+*/%^&|~[]"), rest.size());
+}
+
 // As WithoutCommas, but commas of arguments and of templates stay: "f(int, int),g". So does a path.
 std::vector<std::string> FunctionTexts(const ShortForm& form) {
   std::vector<std::string> out;
   for (const std::string& text : form.functions) {
     out.emplace_back();
+    if (text.starts_with('/')) {
+      out.back() = text;
+      continue;
+    }
     int depth = 0;
-    for (const char c : text) {
-      if (c == '(' || c == '<') ++depth;
-      if (c == ')' || c == '>') --depth;
-      if (c == ',' && depth <= 0 && !text.starts_with('/'))
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (const std::size_t length = OperatorLength(text, i)) {
+        out.back().append(text, i, length);
+        i += length - 1;
+        continue;
+      }
+      if (text[i] == '(' || text[i] == '<') ++depth;
+      if (text[i] == ')' || text[i] == '>') --depth;
+      if (text[i] == ',' && depth <= 0)
         out.emplace_back();
       else
-        out.back() += c;
+        out.back() += text[i];
     }
   }
   return out;

@@ -57,11 +57,15 @@ TEST(Builder, ListsWithCommas) {
 }
 
 TEST(Builder, CommasPartFunctionsButNotTheirArguments) {
-  const auto trace = BuildTrace({.functions = {"f(int, long),x:g", "h<a,b>"}});
+  const auto trace =
+      BuildTrace({.functions = {"f(int, long),x:g", "h<a,b>", "operator>>(A&, int),operator<(a, b)",
+                                "A::operator()(int, int),A::operator,(A, A),my_operator,i"}});
   ASSERT_TRUE(trace.has_value()) << ToString(trace.error());
   std::vector<std::string> names;
   for (const FunctionRule& rule : trace->spec.user.functions) names.push_back(rule.name);
-  EXPECT_THAT(names, ElementsAre("f(int, long)", "g", "h<a,b>"));
+  EXPECT_THAT(names,
+              ElementsAre("f(int, long)", "g", "h<a,b>", "operator>>(A&, int)", "operator<(a, b)",
+                          "A::operator()(int, int)", "A::operator,(A, A)", "my_operator", "i"));
 }
 
 TEST(Builder, FilterIsThatOfFunctionsIfThereIsNothingElse) {

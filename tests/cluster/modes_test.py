@@ -220,8 +220,8 @@ class Modes(TrustCases, ViewCases, WeftTest):
             self.wait_for_pod(name, one)
         # An agent asks once in ten minutes.
         url = f"{DEBUG_SERVER}/{folder.relative_to(files)}/debuginfo"
-        self.wait_for(lambda: kubectl("-n", name, "exec", "typed", "--", "wget", "-q", "-O", "/dev/null", url,
-                                      check=False).returncode == 0, "the server does not answer")
+        self.wait_for(lambda: kubectl("-n", name, "exec", "typed", "--", "timeout", "5", "wget", "-q", "-O",
+                                      "/dev/null", url, check=False).returncode == 0, "the server does not answer")
         self.apply(trace("t", "typed", user={"functions": [{"name": "type*", "object": "typed", "record": ["entry"]}]}),
                    namespace=name)
         self.wait_ready(name, "t")

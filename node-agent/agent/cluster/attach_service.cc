@@ -156,18 +156,17 @@ void AttachService::LookAt(int32_t pid, const CgroupPlace& place, Seen& seen) {
   const bool is_of_agent = Has(*mappings, "/memfd:libweft.so");
   const bool is_there = Has(*mappings, "libweft.so") && (seen.is_loaded || !is_of_agent);
   const bool had_library = std::exchange(seen.has_library, is_there);
-  if (!seen.has_library && Clock::now() >= seen.next_try) Try(pid, place, is_of_agent, seen);
+  if (!seen.has_library && Clock::now() >= seen.next_try) Try(pid, place, seen);
   if (!seen.has_library || had_library) return;
   seen.why.clear();
   newly_loaded_.push_back(pid);
   ++with_library_;
 }
 
-// `is_of_agent`: an agent began to load it.
-void AttachService::Try(int32_t pid, const CgroupPlace& place, bool is_of_agent, Seen& seen) {
+void AttachService::Try(int32_t pid, const CgroupPlace& place, Seen& seen) {
   if (work_.AnyLate([&](const CgroupPlace& late) { return late.pod_uid == place.pod_uid; })) return;
   const Status loaded =
-      is_of_agent || with_library_ < kMaxAttached
+      with_library_ < kMaxAttached
           ? LoadInto(pid, place)
           : Status(Fail(ErrorCode::kLimit, "weft is in " + std::to_string(kMaxAttached) +
                                                " processes of the namespace on this node: make the "

@@ -90,7 +90,7 @@ class AttachService {
   [[nodiscard]] std::optional<CgroupPlace> ServedPlace(
       int32_t pid, const std::map<std::string, std::string>& containers) const;
   void LookAt(int32_t pid, const CgroupPlace& place, Seen& seen);
-  void Try(int32_t pid, const CgroupPlace& place, bool is_of_agent, Seen& seen);
+  void Try(int32_t pid, const CgroupPlace& place, Seen& seen);
   // Loads the library, for as long as patience lasts.
   Status LoadInto(int32_t pid, const CgroupPlace& place);
   void TakeLate();

@@ -58,8 +58,9 @@ Status AttachedProcesses::Attach(const std::vector<int32_t>& pids, const Load& l
   for (const int32_t pid : AllProcesses()) {
     if (finder_.ControlOf(pid) == 0) continue;
     const Status loaded = load(pid);
+    if (loaded || loaded.error().code == ErrorCode::kNotFound) continue;
     const auto asked = running.find(pid);
-    if (!loaded && asked != running.end() && !HasEnded(asked->second)) return loaded;
+    if (asked != running.end() && !HasEnded(asked->second)) return loaded;
   }
   bool has_loaded = true;
   for (int round = 0; round < kLoadRounds && looked && has_loaded; ++round) {

@@ -239,7 +239,9 @@ void LocalMode::UpdateHooks() {
                                             .rules = std::move(rules),
                                             .own_areas = own_areas,
                                             .gives_back = gives_back}});
-  if (!set) Note("functions are not recorded: " + set.error().message);
+  if (!set)
+    Note((gives_back ? "functions of the program stay changed: " : "functions are not recorded: ") +
+         set.error().message);
 }
 
 void LocalMode::StartSession() {
