@@ -28,7 +28,7 @@ fetch() {
   local options=(-q -o Dir::State="$apt" -o Dir::State::lists="$apt/lists"
     -o Dir::State::status="$apt/status" -o Dir::Cache="$apt/cache" -o Dir::Etc::SourceList=/dev/null
     -o Dir::Etc::SourceParts="$apt/sources" -o Dir::Etc::PreferencesParts="$apt/preferences"
-    -o Debug::NoLocking=true -o APT::Sandbox::User=root -o Acquire::Languages=none)
+    -o Acquire::http::Timeout=30 -o Acquire::Retries=1 -o Debug::NoLocking=true -o APT::Sandbox::User=root -o Acquire::Languages=none)
   shift
   apt-get "${options[@]}" update && cd "$apt" && apt-get "${options[@]}" download "$@"
 }

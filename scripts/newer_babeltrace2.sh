@@ -8,10 +8,12 @@ set -euo pipefail
 
 packages=(babeltrace2 libbabeltrace2-0 libatomic1 libbz2-1.0 libc6 libdw1t64 libelf1t64 libffi8 libgcc-s1
   libglib2.0-0t64 liblzma5 libpcre2-8-0 libpython3.13 libexpat1 zlib1g libstdc++6 libzstd1)
-root=$("$(dirname "$(readlink -f "$0")")/debian_root.sh" trixie "${packages[@]}")
-program=$root/babeltrace2
-
-if [[ ! -x $program ]]; then
+# Sets `program` to the one of the cache, which is fetched if it is not there.
+fetch() {
+  local root
+  root=$("$(dirname "$(readlink -f "$0")")/debian_root.sh" trixie "${packages[@]}")
+  program=$root/babeltrace2
+  [[ -x $program ]] && return
   cat >"$program.$$" <<'END'
 #!/bin/sh
 root=$(dirname "$(readlink -f "$0")")
@@ -21,8 +23,19 @@ exec "$libraries/ld-linux-x86-64.so.2" --library-path "$libraries" "$root/usr/bi
 END
   chmod +x "$program.$$"
   mv "$program.$$" "$program"
+}
+
+works() {
+  "$program" --version 2>/dev/null | grep -q ' 2\.[1-9]'
+}
+
+fetch
+if ! works; then
+  # What lies in the cache may be damaged.
+  rm -rf "${program%/*}"
+  fetch
 fi
-if ! "$program" --version 2>/dev/null | grep -q ' 2\.[1-9]'; then
+if ! works; then
   echo "newer_babeltrace2: what was fetched from trixie does not run here" >&2
   exit 1
 fi

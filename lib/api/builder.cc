@@ -108,8 +108,8 @@ std::vector<std::string> FunctionTexts(const ShortForm& form) {
 
 // Does the short form record functions of user space, and nothing else?
 bool RecordsFunctionsOnly(const ShortForm& form) {
-  const bool none_of_the_kernel =
-      std::ranges::none_of(form.functions, [](const auto& text) { return text.starts_with('/'); });
+  const bool none_of_the_kernel = std::ranges::none_of(
+      FunctionTexts(form), [](const auto& text) { return text.starts_with('/'); });
   return (!form.functions.empty() || !form.function_sets.empty()) && none_of_the_kernel &&
          form.events.empty() && form.kernel.empty() && form.syscalls.empty() && form.usdt.empty();
 }
@@ -146,7 +146,7 @@ Value IdentifierOf(std::string_view text) {
 // A text without a colon becomes a path without a function, which the schema refuses.
 Value UserProbes(const ShortForm& form) {
   Value out = Value::List();
-  for (const std::string& text : form.functions) {
+  for (const std::string& text : FunctionTexts(form)) {
     if (!text.starts_with('/')) continue;
     const std::size_t colon = text.find(':');
     const std::string symbol = colon == std::string::npos ? "" : text.substr(colon + 1);

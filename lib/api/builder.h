@@ -15,7 +15,8 @@
 namespace weft::api {
 
 // The flags as the user gave them, unchecked. "" or empty: the flag was not given. Each text of
-// `events`, `exclude`, `kernel` and `syscalls` may be a list with commas.
+// `events`, `exclude`, `functions`, `function_sets`, `kernel` and `syscalls` may be a list with
+// commas.
 struct ShortForm {
   std::string name = "record";
   std::vector<std::string> events;   // --event; each becomes one of spec.user.events
@@ -29,7 +30,7 @@ struct ShortForm {
   std::vector<std::string> kernel;         // --kernel: tracepoints
   std::vector<std::string> syscalls;       // --syscall
   std::string syscall_buffer;              // --syscall-buffer: bytes
-  std::string filter;                      // --filter, of all events
+  std::string filter;                      // --filter; of all events, or of the functions alone
   std::vector<std::string> context;        // --context
   std::string buffer_size;                 // --subbuf-size or --buffer-size: a quantity
   std::string buffer_count;                // --subbufs or --buffer-count

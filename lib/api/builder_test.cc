@@ -68,6 +68,15 @@ TEST(Builder, CommasPartFunctionsButNotTheirArguments) {
                           "A::operator()(int, int)", "A::operator,(A, A)", "my_operator", "i"));
 }
 
+TEST(Builder, FunctionOfAPathBehindACommaIsSeenByTheKernel) {
+  const auto trace = BuildTrace({.functions = {"f,/usr/bin/x:g"}, .filter = "n > 3"});
+  ASSERT_TRUE(trace.has_value()) << ToString(trace.error());
+  ASSERT_EQ(trace->spec.user.functions.size(), 1u);
+  ASSERT_EQ(trace->spec.kernel.user_probes.size(), 1u);
+  EXPECT_EQ(trace->spec.kernel.user_probes[0].object, "/usr/bin/x");
+  EXPECT_EQ(trace->spec.filter, "n > 3");
+}
+
 TEST(Builder, FilterIsThatOfFunctionsIfThereIsNothingElse) {
   const auto functions = BuildTrace({.functions = {"f"}, .filter = "n > 3"});
   ASSERT_TRUE(functions.has_value()) << ToString(functions.error());

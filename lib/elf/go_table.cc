@@ -3,6 +3,7 @@
 #include "lib/elf/go_table.h"
 
 #include <elf.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -59,9 +60,11 @@ struct Segment {
 class LoadedFile {
  public:
   LoadedFile(int file, const ElfImage& image) : file_(file) {
-    image.EachSegment([this](const GElf_Phdr& segment) {
-      if (segment.p_type == PT_LOAD && segment.p_filesz <= INT64_MAX &&
-          segment.p_offset <= INT64_MAX - segment.p_filesz &&
+    struct stat st{};
+    const uint64_t file_bytes = ::fstat(file, &st) == 0 ? static_cast<uint64_t>(st.st_size) : 0;
+    image.EachSegment([&](const GElf_Phdr& segment) {
+      if (segment.p_type == PT_LOAD && segment.p_filesz <= file_bytes &&
+          segment.p_offset <= file_bytes - segment.p_filesz &&
           segment.p_vaddr <= UINT64_MAX - segment.p_filesz)
         segments_.push_back({segment});
       return segments_.size() < kMaxSegments;

@@ -102,7 +102,8 @@ std::vector<Provider> FindProviders(const hooks::ProcessMemory& memory,
   return providers;
 }
 
-// The library reads the time stamp counter at each event.
+// The library reads the time stamp counter at each event. Each thread has a mode of its own, which
+// it has from the one that made it; the thread in hand stands for all.
 Status CheckClock(const hooks::ProcessMemory& memory, HijackedThread& thread) {
   uint32_t mode = 0;
   WEFT_TRY(thread.Call("prctl", SYS_prctl, {PR_GET_TSC, thread.scratch()}));
@@ -257,7 +258,8 @@ Status LoadStopped(const hooks::ProcessMemory& memory, const Target& target,
                    const std::vector<Provider>& providers) {
   WEFT_ASSIGN(HijackedThread thread, TakeThread(memory, gates, target));
   Loader loader(memory, target, options, image, thread);
-  Status status = loader.Load();
+  Status status = CheckClock(memory, thread);
+  if (status) status = loader.Load();
   if (status) status = loader.Register(providers);
   loader.FreeStack();
   const Status released = thread.Release();
@@ -281,9 +283,10 @@ Status CheckAgain(const Target& target) {
 Status Wake(const Target& target) {
   // Its parent is woken itself.
   if (hooks::IsOnParentsMemory(target.pid)) return {};
+  // From here on the library sees what the program forbids.
+  WEFT_TRY(hooks::ReplaceFunctions(target.pid));
   WEFT_TRY(CheckAgain(target));
-  // From here on the library sees filters that the program installs.
-  (void)hooks::ReplaceFunctions(target.pid);
+  WEFT_TRY(RefuseStrictThreads(target.pid));
   return hooks::WakeLibrary(target.pid, HasFilter(target.pid));
 }
 

@@ -147,6 +147,14 @@ Result<ProcessStatus> CheckThread(const Target& target, int32_t tid) {
   return status;
 }
 
+Status RefuseStrictThreads(int32_t pid) {
+  for (const int32_t tid : hooks::ThreadsOf(pid)) {
+    const auto status = ReadStatus(Proc(pid, "task/" + std::to_string(tid) + "/status"));
+    if (status && status->seccomp == SECCOMP_MODE_STRICT) return RefuseStrict();
+  }
+  return {};
+}
+
 bool HasFilter(int32_t pid) {
   return std::ranges::any_of(hooks::ThreadsOf(pid), [pid](int32_t tid) {
     const auto status = ReadStatus(Proc(pid, "task/" + std::to_string(tid) + "/status"));

@@ -42,6 +42,9 @@ Result<Target> CheckTarget(int32_t pid);
 // this thread.
 Result<ProcessStatus> CheckThread(const Target& target, int32_t tid);
 
+// kUnsupported: a thread of the process is in seccomp's strict mode.
+Status RefuseStrictThreads(int32_t pid);
+
 // Does a thread of the process have a seccomp filter? True also if that cannot be seen.
 bool HasFilter(int32_t pid);
 

@@ -104,7 +104,7 @@ class Giver {
       if (area.code != 0) library_.push_back({area.code, area.code + area.code_bytes});
     // The library reads the clock there.
     for (const MappedRange& range : ranges)
-      if (range.path == "[vdso]") library_.push_back({range.begin, range.end});
+      if (range.path == "[vdso]") vdso_.push_back({range.begin, range.end});
   }
 
   Status Give() {
@@ -128,7 +128,6 @@ class Giver {
              std::chrono::steady_clock::now() < end);
     if (!given && given.error().code == ErrorCode::kTimeout && !seen.empty())
       given = Give(seen, false);
-    if (!given) (void)memory_.Write(replaced_at, AsBytes(table_.header().replaced));
     return given;
   }
 
@@ -137,7 +136,8 @@ class Giver {
     std::chrono::nanoseconds stopped{};
     return ChangeCode(changes, memory_, stopped,
                       [&](const StoppedProcess& process) -> Result<bool> {
-                        if (process.Executes(library_)) return false;
+                        if (process.Executes(library_) || process.IsCalledFrom(library_, vdso_))
+                          return false;
                         if (with_unwinders) {
                           WEFT_TRY(calls_.Find());
                           if (IsUnwinding(process)) return false;
@@ -178,6 +178,7 @@ class Giver {
   const HookTable& table_;
   RunningCalls calls_;
   std::vector<Span> library_;  // code of the library and for it
+  std::vector<Span> vdso_;
 };
 
 struct Opened {

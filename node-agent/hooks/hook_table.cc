@@ -168,14 +168,24 @@ Result<HookTable> HookTable::Open(const ProcessMemory& memory,
   return table;
 }
 
+// An agent died while a thread ran the library's constructor, which the thread still does; or the
+// library is silent.
+static bool MayBegin(const ProcessMemory& memory, const std::vector<LoadedObject>& objects) {
+  return std::ranges::any_of(objects, [&](const LoadedObject& object) {
+    weft_hooks hooks{};
+    return object.name == kLoadedLibrary && ReadHooks(memory, object, hooks) && hooks.magic == 0 &&
+           !HookTable::IsHalfLoaded(memory, object);
+  });
+}
+
 Result<HookTable> HookTable::OpenWhenFree(const ProcessMemory& memory,
                                           const std::vector<LoadedObject>& objects) {
   const auto end = std::chrono::steady_clock::now() + kReplacePatience;
   for (;;) {
     auto table = Open(memory, objects);
-    if (table || table.error().code != ErrorCode::kTimeout ||
-        std::chrono::steady_clock::now() >= end)
-      return table;
+    const bool passes =
+        !table && (table.error().code == ErrorCode::kTimeout || MayBegin(memory, objects));
+    if (!passes || std::chrono::steady_clock::now() >= end) return table;
     std::this_thread::sleep_for(kReplacePause);
   }
 }

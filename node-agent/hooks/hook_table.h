@@ -51,7 +51,8 @@ class HookTable {
   // kCorrupt: its tables contradict themselves.
   static Result<HookTable> Open(const ProcessMemory& memory,
                                 const std::vector<LoadedObject>& objects);
-  // Likewise, and waits for others that work at the process.
+  // Likewise, and waits for others that work at the process, and for a library that is about to
+  // begin.
   static Result<HookTable> OpenWhenFree(const ProcessMemory& memory,
                                         const std::vector<LoadedObject>& objects);
 

@@ -37,6 +37,8 @@ inline constexpr std::chrono::milliseconds kStopPause{2};
 inline constexpr int kStopTries = 50;
 // Bytes of a thread's stack that are searched for the place that a signal interrupted.
 inline constexpr size_t kStackBytes = size_t{64} << 10;
+// Bytes of the stack that a function of the vDSO takes, with its return address, at most.
+inline constexpr size_t kCalleeBytes = 512;
 // Bytes in use below a stack pointer (System V ABI, 3.2.2), and stacks of one thread that are
 // searched: its own, and those that signal handlers interrupted.
 inline constexpr uint64_t kRedZoneBytes = 128;

@@ -76,10 +76,15 @@ std::vector<Stack> StacksOf(int32_t pid, const user_regs_struct& registers) {
   std::vector<uint64_t> next{registers.rsp};
   while (!next.empty() && stacks.size() < kMaxStacks) {
     // A leaf function has values below its stack.
-    const uint64_t begin = (next.back() - kRedZoneBytes) & ~uint64_t{7};
-    next.pop_back();
+    uint64_t begin = (next.back() - kRedZoneBytes) & ~uint64_t{7};
     Stack stack{.begin = begin, .words = std::vector<uint64_t>(kStackBytes / sizeof(uint64_t))};
-    stack.words.resize(ReadStack(pid, begin, stack.words));
+    size_t count = ReadStack(pid, begin, stack.words);
+    if (count == 0) {  // it is used to the end of its memory
+      stack.begin = begin = next.back() & ~uint64_t{7};
+      count = ReadStack(pid, begin, stack.words);
+    }
+    next.pop_back();
+    stack.words.resize(count);
     for (size_t i = 1; i + 2 < stack.words.size(); ++i) {
       if (stack.words[i + 2] != kSegments && stack.words[i + 2] != kWithoutStackSegment) continue;
       stack.interrupted.push_back(stack.words[i]);
@@ -224,10 +229,27 @@ bool StoppedProcess::Executes(const std::vector<Span>& code) const {
   };
   for (const auto& [tid, thread] : threads_) {
     if (thread.registers.rip == 0 || is_inside(thread.registers.rip)) return true;
-    for (const Stack& stack : StacksOf(pid_, thread.registers))
+    const std::vector<Stack> stacks = StacksOf(pid_, thread.registers);
+    if (stacks.front().words.empty()) return true;
+    for (const Stack& stack : stacks)
       if (std::ranges::any_of(stack.interrupted, is_inside)) return true;
   }
   return false;
+}
+
+bool StoppedProcess::IsCalledFrom(const std::vector<Span>& callers,
+                                  const std::vector<Span>& code) const {
+  const auto is_in = [](const std::vector<Span>& spans, uint64_t address) {
+    return std::ranges::any_of(spans, [&](const Span& span) { return span.Contains(address); });
+  };
+  return std::ranges::any_of(threads_, [&](const auto& entry) {
+    const user_regs_struct& registers = entry.second.registers;
+    if (!is_in(code, registers.rip)) return false;
+    std::vector<uint64_t> words(kCalleeBytes / sizeof(uint64_t));
+    words.resize(ReadStack(pid_, registers.rsp, words));
+    return words.empty() ||
+           std::ranges::any_of(words, [&](uint64_t word) { return is_in(callers, word); });
+  });
 }
 
 bool StoppedProcess::Holds(const std::function<bool(uint64_t at, uint64_t word)>& wanted) const {

@@ -61,6 +61,10 @@ class StoppedProcess {
   // Does a thread, or code that a signal handler interrupted, execute code of one of these spans?
   // True also if that cannot be seen.
   [[nodiscard]] bool Executes(const std::vector<Span>& code) const;
+  // Does a thread execute `code`, which one of `callers` may have called? True also if that cannot
+  // be seen. Only small frames of `code` are searched.
+  [[nodiscard]] bool IsCalledFrom(const std::vector<Span>& callers,
+                                  const std::vector<Span>& code) const;
   // Is there a word in a register or on a stack for which `wanted` returns true? `at`: its address;
   // 0: it is in a register. Stacks are searched as for IsInside, and also those that a signal
   // handler on a stack of its own interrupted.

@@ -507,6 +507,16 @@ class Refusals(AttachTest):
         self.wait_for(lambda: state.read_text().rsplit(")", 1)[1].split()[0] == "Z", "its first thread goes on")
         self.refused(process, "its first thread has ended")
 
+    def test_process_that_forbids_the_time_stamp_counter(self):
+        code = ("import ctypes, signal\n"
+                "print(ctypes.CDLL(None).prctl(26, 2, 0, 0, 0), flush=True)\n"  # PR_SET_TSC, PR_TSC_SIGSEGV
+                "signal.pause()\n")
+        with subprocess.Popen(["/usr/bin/python3", "-c", code], stdout=subprocess.PIPE) as process:
+            self.addCleanup(process.kill)
+            self.assertEqual(process.stdout.readline(), b"0\n")
+            self.refused(process, "time stamp counter")
+            process.kill()
+
     def test_process_whose_filter_kills_for_calls_that_need_no_trial(self):
         program = self.run_program("strict", "busy")
         self.refused(program, "its seccomp filter kills")

@@ -366,6 +366,7 @@ int main(int argc, char** argv) {
     if (called || !is_there("go")) continue;
     called = !calls_again;
     call_traced(kind);
+    while (waits && !is_there("waits")) sleep_a_little();
     if (calls_again && unlinkat(folder, "go", 0) != 0) fail("go");
     make("done");
   }

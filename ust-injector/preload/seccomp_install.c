@@ -194,6 +194,8 @@ static long install_after_look(long nr, const long args[5], uint64_t filter) {
 
 static long install_filter(long nr, const long args[5], uint64_t filter) {
   const bool ours = weft_process_ready() && !weft_silent && weft_process.vforked == 0;
+  // An agent may wake the library just now.
+  if (weft_silent == WEFT_SILENT_DETACHED) weft_process.filter = WEFT_FILTER_UNTRIED;
   if (!ours) return call_kernel(nr, args);
   if (!weft_seccomp_may_peek()) {
     if (!weft_process_is_any_event_on()) return install_before_trial(nr, args, filter);
