@@ -39,11 +39,6 @@ static_assert(sizeof(kMemfdName) <= kFrameScratchBytes);
 
 uint64_t PageUp(uint64_t value) { return (value + kPageBytes - 1) & ~(kPageBytes - 1); }
 
-template <typename T>
-Bytes AsBytes(const T& value) {
-  return Bytes(reinterpret_cast<const uint8_t*>(&value), sizeof(value));
-}
-
 Result<LibraryImage> ReadLibrary(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return FailErrno(path);
@@ -148,10 +143,10 @@ class Loader {
       if (!memory_.Read(address, &now, sizeof(now)) || now.size != 0) continue;
       const uint64_t arguments[2] = {provider.base + of.arguments,
                                      provider.base + of.arguments + of.argument_bytes};
-      WEFT_TRY(memory_.Write(list, AsBytes(arguments)));
+      WEFT_TRY(memory_.Write(list, hooks::AsBytes(arguments)));
       const weft_object object = MakeObject(of, provider.base, of.argument_bytes != 0 ? list : 0);
       list += sizeof(arguments);
-      WEFT_TRY(memory_.Write(address, AsBytes(object)));
+      WEFT_TRY(memory_.Write(address, hooks::AsBytes(object)));
       WEFT_TRY(Run(base_ + offset, address));
     }
     return {};
@@ -177,7 +172,7 @@ class Loader {
                                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, UINT64_MAX, 0}));
     annex_ = MakeAnnex(base_ + image_.span(), content);
     data_ = base_ + image_.span() + annex_bytes;
-    WEFT_TRY(memory_.Write(thread_.scratch(), AsBytes(kMemfdName)));
+    WEFT_TRY(memory_.Write(thread_.scratch(), hooks::AsBytes(kMemfdName)));
     WEFT_ASSIGN(const uint64_t fd,
                 thread_.Call("memfd_create", SYS_memfd_create, {thread_.scratch(), MFD_CLOEXEC}));
     const Status mapped = MapFile(fd);
@@ -231,7 +226,7 @@ class Loader {
   Status Relocate() {
     WEFT_ASSIGN(const std::vector<RelocatedWord> words, image_.Relocate(base_, annex_.symbols));
     for (const RelocatedWord& word : words)
-      WEFT_TRY(memory_.Write(word.address, AsBytes(word.value)));
+      WEFT_TRY(memory_.Write(word.address, hooks::AsBytes(word.value)));
     constructors_ = image_.Constructors(base_, words);
     return {};
   }

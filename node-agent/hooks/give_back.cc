@@ -19,11 +19,6 @@ namespace weft::hooks {
 namespace {
 
 template <typename T>
-Bytes AsBytes(const T& value) {
-  return Bytes(reinterpret_cast<const uint8_t*>(&value), sizeof(value));
-}
-
-template <typename T>
 Result<T> ReadWord(const ProcessMemory& memory, uint64_t address) {
   T word{};
   if (!memory.Read(address, &word, sizeof(word)))

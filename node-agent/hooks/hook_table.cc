@@ -40,11 +40,6 @@ void Append(std::vector<uint8_t>& to, const T& value) {
   to.insert(to.end(), bytes, bytes + sizeof(value));
 }
 
-template <typename T>
-Bytes AsBytes(const T& value) {
-  return Bytes(reinterpret_cast<const uint8_t*>(&value), sizeof(value));
-}
-
 bool IsWithin(uint64_t address, uint64_t bytes, uint64_t begin, uint64_t size) {
   return address >= begin && address - begin <= size && bytes <= size - (address - begin);
 }

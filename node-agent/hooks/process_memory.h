@@ -18,6 +18,12 @@
 
 namespace weft::hooks {
 
+// The bytes of a value, as ProcessMemory::Write takes them.
+template <typename T>
+Bytes AsBytes(const T& value) {
+  return Bytes(reinterpret_cast<const uint8_t*>(&value), sizeof(value));
+}
+
 struct MappedRange {
   uint64_t begin = 0;
   uint64_t end = 0;

@@ -34,11 +34,6 @@ constexpr Replaced kReplaced[] = {
     {"unshare", true, 272},        {"vfork", true, 58},           {"__errno_location", false, 0}};
 static_assert(std::size(kReplaced) == WEFT_REPLACED_COUNT);
 
-template <typename T>
-Bytes AsBytes(const T& value) {
-  return Bytes(reinterpret_cast<const uint8_t*>(&value), sizeof(value));
-}
-
 bool Contains(Bytes code, Bytes wanted) { return !std::ranges::search(code, wanted).empty(); }
 
 // A static program may have a function of its own of such a name: that of a C library makes the
