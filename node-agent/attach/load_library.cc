@@ -281,8 +281,8 @@ Status Wake(const Target& target) {
   // From here on the library sees what the program forbids.
   WEFT_TRY(hooks::ReplaceFunctions(target.pid));
   WEFT_TRY(CheckAgain(target));
-  WEFT_TRY(RefuseStrictThreads(target.pid));
-  return hooks::WakeLibrary(target.pid, HasFilter(target.pid));
+  WEFT_ASSIGN(const bool has_filter, HasFilter(target.pid));
+  return hooks::WakeLibrary(target.pid, has_filter);
 }
 
 // All files are read before a thread is stopped.

@@ -147,19 +147,14 @@ Result<ProcessStatus> CheckThread(const Target& target, int32_t tid) {
   return status;
 }
 
-Status RefuseStrictThreads(int32_t pid) {
+Result<bool> HasFilter(int32_t pid) {
+  bool has_filter = false;
   for (const int32_t tid : hooks::ThreadsOf(pid)) {
     const auto status = ReadStatus(Proc(pid, "task/" + std::to_string(tid) + "/status"));
     if (status && status->seccomp == SECCOMP_MODE_STRICT) return RefuseStrict();
+    has_filter = has_filter || !status || status->seccomp != 0;
   }
-  return {};
-}
-
-bool HasFilter(int32_t pid) {
-  return std::ranges::any_of(hooks::ThreadsOf(pid), [pid](int32_t tid) {
-    const auto status = ReadStatus(Proc(pid, "task/" + std::to_string(tid) + "/status"));
-    return !status || status->seccomp != 0;
-  });
+  return has_filter;
 }
 
 Result<UniqueFd> OpenNewMemfd(int32_t pid, int32_t tid, uint64_t fd) {

@@ -42,11 +42,9 @@ Result<Target> CheckTarget(int32_t pid);
 // this thread.
 Result<ProcessStatus> CheckThread(const Target& target, int32_t tid);
 
-// kUnsupported: a thread of the process is in seccomp's strict mode.
-Status RefuseStrictThreads(int32_t pid);
-
 // Does a thread of the process have a seccomp filter? True also if that cannot be seen.
-bool HasFilter(int32_t pid);
+// kUnsupported: one is in seccomp's strict mode.
+Result<bool> HasFilter(int32_t pid);
 
 // Opens the memfd that a thread of a process has just made, for writing. Another thread may have
 // put any file there meanwhile, which this process could write and the other one could not.

@@ -18,7 +18,8 @@ namespace weft::hooks {
 // hook of the process may be on. Calls of hooked functions that still run return to their callers
 // from then on. What unwinders ask stays replaced if an unwinder may just be in the library's code.
 // kNotFound: it has no library. kPermission, kTimeout: the process cannot be stopped, a thread
-// stays in the library, or another thread of the agent uses the process; all is as before.
+// stays in the library, or another thread of the agent uses the process; all functions are as
+// before.
 Status GiveBackFunctions(int32_t pid);
 
 // Is the library of this process silent, since its functions were given back? kTimeout: another
