@@ -30,10 +30,10 @@ const char* NameOf(WorkKind kind) {
 Controller::Controller(kube::Client& client, const Options& options, metrics::Registry& metrics,
                        std::function<void(const Error&)> on_error)
     : client_(client),
-      world_(queue_),
-      reconciler_(client, world_, options.relay, options.name_space, options.instance,
+      cache_(queue_),
+      reconciler_(client, cache_, options.relay, options.name_space, options.instance,
                   options.uninstalling, options.served_namespaces),
-      delivery_(client, world_, options.library, options.name_space, options.instance),
+      delivery_(client, cache_, options.library, options.name_space, options.instance),
       certificates_(client, {.name_space = options.name_space}),
       definitions_(client),
       views_(client),
@@ -79,7 +79,7 @@ void Controller::CountTraces() {
   std::map<std::string, int> phases;
   for (const char* phase : {"Pending", "Recording", "Paused", "Draining", "Completed", "Failed"})
     phases[phase] = 0;
-  for (const Json& trace : world_.Traces()) {
+  for (const Json& trace : cache_.Traces()) {
     const std::string phase = kube::TextAt(trace, {"status", "phase"});
     ++phases[phase.empty() ? "Pending" : phase];
   }
@@ -104,7 +104,7 @@ void Controller::StandBy(const std::stop_token& stop) {
 }
 
 void Controller::Run(const std::stop_token& stop) {
-  const auto informers = Feed(world_, client_, on_error_);
+  const auto informers = Feed(cache_, client_, on_error_);
   StandBy(stop);
   if (!uninstalling_) {
     queue_.Add({.kind = WorkKind::kCertificates});
@@ -119,7 +119,7 @@ void Controller::Run(const std::stop_token& stop) {
     if (!work) continue;
     // The others need no lists.
     if ((work->kind == WorkKind::kTrace || work->kind == WorkKind::kNamespace) &&
-        !world_.is_complete()) {
+        !cache_.is_complete()) {
       queue_.Add(*work, kUntilComplete);
       continue;
     }
@@ -134,14 +134,14 @@ std::string Controller::Stuck() const {
 
 std::string Controller::NotReady() const {
   if (std::string problem = definitions_.Problem(); !problem.empty()) return problem;
-  return world_.is_complete() ? ""
+  return cache_.is_complete() ? ""
                               : "the first lists of the cluster's objects are not complete yet";
 }
 
 std::optional<std::vector<std::string>> Controller::Held() const {
-  if (!world_.is_complete()) return std::nullopt;
+  if (!cache_.is_complete()) return std::nullopt;
   std::vector<std::string> held;
-  for (const Json& trace : world_.Traces()) {
+  for (const Json& trace : cache_.Traces()) {
     const Json* finalizers = kube::At(trace, {"metadata", "finalizers"});
     const auto is_ours = [](const Json& finalizer) { return finalizer == kFinalizer; };
     if (finalizers == nullptr || std::none_of(finalizers->begin(), finalizers->end(), is_ours))

@@ -18,10 +18,10 @@
 #include "controller/certificates.h"
 #include "controller/definitions.h"
 #include "controller/delivery/delivery.h"
+#include "controller/object_cache.h"
 #include "controller/reconcile/reconciler.h"
 #include "controller/views.h"
 #include "controller/work.h"
-#include "controller/world.h"
 #include "lib/kube/backoff.h"
 #include "lib/metrics/registry.h"
 
@@ -65,7 +65,7 @@ class Controller {
 
   kube::Client& client_;
   WorkQueue queue_;
-  World world_;
+  ObjectCache cache_;
   Reconciler reconciler_;
   Delivery delivery_;
   Certificates certificates_;

@@ -43,13 +43,13 @@ DeliveryPlan PlanDelivery(const std::string& current, const NamespaceFacts& name
 Status Delivery::Reconcile(const std::string& name_space) {
   // Once for all namespaces, and again when it was deleted.
   if (!has_written_reference_ ||
-      (name_space == own_namespace_ && !world_.Libraries(own_namespace_).contains(library_.name))) {
+      (name_space == own_namespace_ && !cache_.Libraries(own_namespace_).contains(library_.name))) {
     WEFT_TRY(Write(LibraryReference(library_, own_namespace_)));
     has_written_reference_ = true;
   }
   if (untouched_.contains(name_space)) return {};
-  const DeliveryPlan plan = PlanDelivery(library_.name, world_.Namespace(name_space),
-                                         world_.Pods(name_space), world_.Libraries(name_space));
+  const DeliveryPlan plan = PlanDelivery(library_.name, cache_.Namespace(name_space),
+                                         cache_.Pods(name_space), cache_.Libraries(name_space));
   if (plan.apply) WEFT_TRY(Write(LibraryConfigMap(library_, name_space)));
   // After the current one is there, so that there is always one to take.
   for (const std::string& name : plan.age) {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "controller/delivery/library.h"
-#include "controller/world.h"
+#include "controller/object_cache.h"
 #include "lib/kube/client.h"
 
 namespace weft::controller {
@@ -29,10 +29,10 @@ DeliveryPlan PlanDelivery(const std::string& current, const NamespaceFacts& name
 class Delivery {
  public:
   // No library goes to `own_namespace` and to kube-system. `instance`: this pod, for Events.
-  Delivery(kube::Client& client, const World& world, Library library,
+  Delivery(kube::Client& client, const ObjectCache& cache, Library library,
            const std::string& own_namespace, std::string instance)
       : client_(client),
-        world_(world),
+        cache_(cache),
         library_(std::move(library)),
         own_namespace_(own_namespace),
         untouched_({own_namespace, "kube-system"}),
@@ -47,7 +47,7 @@ class Delivery {
   Status Announce(const Json& replaced);
 
   kube::Client& client_;
-  const World& world_;
+  const ObjectCache& cache_;
   const Library library_;
   const std::string own_namespace_;
   const std::set<std::string> untouched_;

@@ -97,10 +97,10 @@ TEST(PlanDelivery, DeliversNothingWithoutTheLabel) {
 // An API server with ConfigMaps: an immutable one with other content refuses to be applied.
 class Delivering : public testing::Test {
  protected:
-  Delivering() : world_(queue_), client_(MakeTransport(), "weft-controller") {
+  Delivering() : cache_(queue_), client_(MakeTransport(), "weft-controller") {
     Json name_space = {
         {"metadata", {{"name", "shop"}, {"labels", {{kube::kInjectLabel, "enabled"}}}}}};
-    world_.Replace(World::kNamespaces, {name_space});
+    cache_.Replace(ObjectCache::kNamespaces, {name_space});
   }
 
   std::unique_ptr<kube::Transport> MakeTransport() {
@@ -154,7 +154,7 @@ class Delivering : public testing::Test {
     foreign["metadata"]["uid"] = "foreign";
     foreign.merge_patch(more);
     objects_[kMapPath] = foreign;
-    world_.Replace(World::kLibraries, {foreign});
+    cache_.Replace(ObjectCache::kLibraries, {foreign});
     return foreign;
   }
 
@@ -165,22 +165,22 @@ class Delivering : public testing::Test {
   const std::string kEvent = "POST /apis/events.k8s.io/v1/namespaces/shop/events";
   std::map<std::string, Json> objects_;
   WorkQueue queue_;
-  World world_;
+  ObjectCache cache_;
   kube::testing::TestTransport* api_ = nullptr;
   kube::Client client_;
-  Delivery delivery_{client_, world_, library_, "weft", "pod"};
+  Delivery delivery_{client_, cache_, library_, "weft", "pod"};
 };
 
 TEST_F(Delivering, WritesTheReferenceBeforeAnyLibrary) {
   EXPECT_THAT(Requests(), ElementsAre(kReference, "PATCH " + kMap));
-  world_.Replace(World::kLibraries, {objects_[kMapPath]});
+  cache_.Replace(ObjectCache::kLibraries, {objects_[kMapPath]});
   EXPECT_THAT(Requests(), IsEmpty());
 }
 
 TEST_F(Delivering, WritesADeletedReferenceAnew) {
   Requests();
   EXPECT_THAT(Requests("weft"), ElementsAre(kReference));
-  world_.Replace(World::kLibraries, {LibraryReference(library_, "weft")});
+  cache_.Replace(ObjectCache::kLibraries, {LibraryReference(library_, "weft")});
   EXPECT_THAT(Requests("weft"), IsEmpty());
 }
 

@@ -86,14 +86,14 @@ Situation Reconciler::Look(const ObjectKey& key, const Json& object,
       written->second.older.clear();
     }
   }
-  situation.name_space = world_.Namespace(key.name_space);
-  situation.pods = world_.Pods(key.name_space);
+  situation.name_space = cache_.Namespace(key.name_space);
+  situation.pods = cache_.Pods(key.name_space);
   // One of a Trace of that name from before goes with it.
   for (const api::TraceSession& session : sessions) {
     if (session.spec.trace_uid == situation.trace.metadata.uid)
       situation.sessions.push_back(session);
   }
-  situation.nodes = world_.Nodes();
+  situation.nodes = cache_.Nodes();
   situation.own_namespace = own_namespace_;
   situation.served_namespaces = served_namespaces_;
   situation.relay = relay_;
@@ -254,8 +254,8 @@ Status Reconciler::Do(Situation& situation, Plan& plan) {
 }
 
 Result<std::optional<milliseconds>> Reconciler::Reconcile(const ObjectKey& key) {
-  const std::optional<Json> object = world_.Trace(key);
-  const std::vector<api::TraceSession> sessions = world_.Sessions(key);
+  const std::optional<Json> object = cache_.Trace(key);
+  const std::vector<api::TraceSession> sessions = cache_.Sessions(key);
   if (!object) {
     written_.erase(key);
     WEFT_TRY(ReleaseOrphans(sessions, ""));

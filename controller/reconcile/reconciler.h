@@ -10,8 +10,8 @@
 #include <set>
 #include <string>
 
+#include "controller/object_cache.h"
 #include "controller/reconcile/plan.h"
-#include "controller/world.h"
 #include "lib/kube/client.h"
 #include "lib/kube/event.h"
 
@@ -27,11 +27,11 @@ class Reconciler {
  public:
   // `relay` takes every Trace. `own_namespace` is weft's, `instance` this pod's name, for Events.
   // `uninstalling`: from now on. `served_namespaces`: others get no library.
-  Reconciler(kube::Client& client, const World& world, api::RelayEndpoints relay,
+  Reconciler(kube::Client& client, const ObjectCache& cache, api::RelayEndpoints relay,
              std::string own_namespace, std::string instance, bool uninstalling = false,
              api::LabelSelector served_namespaces = {})
       : client_(client),
-        world_(world),
+        cache_(cache),
         relay_(std::move(relay)),
         own_namespace_(std::move(own_namespace)),
         instance_(std::move(instance)),
@@ -71,7 +71,7 @@ class Reconciler {
   Status Announce(const api::Trace& trace, const Plan& plan, kube::WallTime now);
 
   kube::Client& client_;
-  const World& world_;
+  const ObjectCache& cache_;
   const api::RelayEndpoints relay_;
   const std::string own_namespace_;
   const std::string instance_;

@@ -34,18 +34,18 @@ Json Trace() {
 class Reconciling : public testing::Test {
  protected:
   Reconciling()
-      : world_(queue_),
+      : cache_(queue_),
         client_(MakeTransport(), "weft-controller"),
-        reconciler_(client_, world_, {.name = "r", .control = "r:1", .data = "r:2"}, "weft",
+        reconciler_(client_, cache_, {.name = "r", .control = "r:1", .data = "r:2"}, "weft",
                     "pod") {
-    world_.Replace(World::kNodes, {{{"metadata", {{"name", "n1"}}}}});
-    world_.Replace(
-        World::kPods,
+    cache_.Replace(ObjectCache::kNodes, {{{"metadata", {{"name", "n1"}}}}});
+    cache_.Replace(
+        ObjectCache::kPods,
         {{{"metadata", {{"name", "p"}, {"namespace", "shop"}, {"labels", {{"app", "shop"}}}}},
           {"spec",
            {{"nodeName", "n1"},
             {"volumes", {{{"name", "weft"}, {"configMap", {{"name", "weft-lib-1"}}}}}}}}}});
-    world_.Replace(World::kTraces, {Trace()});
+    cache_.Replace(ObjectCache::kTraces, {Trace()});
   }
 
   std::unique_ptr<kube::Transport> MakeTransport() {
@@ -96,14 +96,14 @@ class Reconciling : public testing::Test {
                             {"reason", "x"},
                             {"message", ""},
                             {"lastTransitionTime", "2026-11-21T10:00:00Z"}}}}};
-    world_.Replace(World::kSessions, {session});
+    cache_.Replace(ObjectCache::kSessions, {session});
   }
 
   std::string refused_;
   int refusal_ = 500;
   int version_ = 0;  // of the next answer; 0: it has none
   WorkQueue queue_;
-  World world_;
+  ObjectCache cache_;
   kube::testing::TestTransport* api_ = nullptr;
   kube::Client client_;
   Reconciler reconciler_;
@@ -134,7 +134,7 @@ TEST_F(Reconciling, AcceptsTraceDeletedMeanwhile) {
   EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t"));
   ASSERT_TRUE(result_);
   EXPECT_EQ(*result_, std::nullopt);
-  world_.Replace(World::kTraces, {});
+  cache_.Replace(ObjectCache::kTraces, {});
   EXPECT_THAT(Requests(), IsEmpty());
   EXPECT_TRUE(result_);
 }
@@ -143,7 +143,7 @@ TEST_F(Reconciling, CountsAloneWaitForTheirInterval) {
   Requests();
   Json trace = Trace();
   trace["metadata"]["finalizers"] = {kFinalizer};
-  world_.Replace(World::kTraces, {trace});
+  cache_.Replace(ObjectCache::kTraces, {trace});
   AgentSays("Ready", 0);
   EXPECT_THAT(Requests(), ElementsAre(kStatus, kEvent));
   AgentSays("Ready", 100);
@@ -167,20 +167,20 @@ Json OldPod() {
           {"status", {{"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}};
 }
 
-void RestartMissed(World& world) {
+void RestartMissed(ObjectCache& cache) {
   Json trace = Trace();
   trace["metadata"]["annotations"] = {{"weft.dev/restart-missed", "true"}};
   trace["metadata"]["creationTimestamp"] = "2026-11-21T10:00:00Z";
-  world.Replace(World::kTraces, {trace});
-  world.Replace(World::kNamespaces,
+  cache.Replace(ObjectCache::kTraces, {trace});
+  cache.Replace(ObjectCache::kNamespaces,
                 {{{"metadata", {{"name", "shop"}, {"labels", {{"weft.dev/inject", "enabled"}}}}}}});
-  world.Replace(World::kPods, {OldPod()});
+  cache.Replace(ObjectCache::kPods, {OldPod()});
 }
 
 const std::string kEviction = "POST /api/v1/namespaces/shop/pods/old/eviction";
 
 TEST_F(Reconciling, PostsItsEventsWhereRbacForbidsTheEviction) {
-  RestartMissed(world_);
+  RestartMissed(cache_);
   refused_ = "/api/v1/namespaces/shop/pods/";
   refusal_ = 403;
   EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t", kSession, kStatus, kEviction, kEvent))
@@ -191,7 +191,7 @@ TEST_F(Reconciling, PostsItsEventsWhereRbacForbidsTheEviction) {
 
 TEST_F(Reconciling, EvictsAPodAndSaysSoOnce) {
   Json old = OldPod();
-  RestartMissed(world_);
+  RestartMissed(cache_);
   refused_ = "/api/v1/namespaces/shop/pods/";
   refusal_ = 429;
   EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t", kSession, kStatus, kEviction, kEvent))
@@ -201,7 +201,7 @@ TEST_F(Reconciling, EvictsAPodAndSaysSoOnce) {
   refused_.clear();
   EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t", kSession, kEviction, kEvent));
   old["metadata"]["deletionTimestamp"] = "2026-11-27T10:00:00Z";
-  world_.Replace(World::kPods, {old});
+  cache_.Replace(ObjectCache::kPods, {old});
   EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t", kSession));
 }
 
@@ -210,9 +210,9 @@ TEST_F(Reconciling, RemovesASessionAfterItsCountsAreWritten) {
   Requests();
   Json trace = Trace();
   trace["metadata"]["finalizers"] = {kFinalizer};
-  world_.Replace(World::kTraces, {trace});
+  cache_.Replace(ObjectCache::kTraces, {trace});
   AgentSays("Ready", 100);
-  world_.Replace(World::kNodes, {});
+  cache_.Replace(ObjectCache::kNodes, {});
   refused_ = "/apis/weft.dev/v1alpha1/namespaces/shop/traces/t/status";
   refusal_ = 409;
   EXPECT_THAT(Requests(), ElementsAre(kStatus));
@@ -245,7 +245,7 @@ TEST_F(Reconciling, GoesOnFromTheNewestStatus) {
   trace["metadata"]["resourceVersion"] = "100";
   trace["status"] = {{"phase", "Recording"},
                      {"removedSessions", {{"events", {{"recorded", 1000}}}, {"uids", {"other"}}}}};
-  world_.Replace(World::kTraces, {trace});
+  cache_.Replace(ObjectCache::kTraces, {trace});
   EXPECT_THAT(Requests(), ElementsAre(kStatus, kEvent));
   const auto requests = api_->requests();
   const Json status = Json::parse(requests[requests.size() - 2].body);
@@ -256,7 +256,7 @@ TEST_F(Reconciling, GoesOnFromTheNewestStatus) {
 TEST_F(Reconciling, LetsADeletedSessionGoWhoseTraceIsGone) {
   Requests();
   AgentSays("Ready", 1, "2026-11-21T10:00:00Z");
-  world_.Replace(World::kTraces, {});
+  cache_.Replace(ObjectCache::kTraces, {});
   const std::string remove = "DELETE" + kSession.substr(kSession.find(' '));
   EXPECT_THAT(Requests(), ElementsAre(kSession, remove));
 }
@@ -266,7 +266,7 @@ TEST_F(Reconciling, RemovesFinalizerLast) {
   Json trace = Trace();
   trace["metadata"]["finalizers"] = {"other", kFinalizer};
   trace["metadata"]["deletionTimestamp"] = kube::FormatTime(std::chrono::system_clock::now());
-  world_.Replace(World::kTraces, {trace});
+  cache_.Replace(ObjectCache::kTraces, {trace});
   AgentSays("Ready", 1);
   EXPECT_THAT(Requests(), ElementsAre(kSession, kStatus));
   AgentSays("Drained", 1);

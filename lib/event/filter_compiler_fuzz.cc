@@ -8,7 +8,7 @@
 #include "lib/event/filter_fuzz_event.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static weft::testing::FuzzWorld world;
+  static weft::testing::EventAndContexts input;
   const std::string text(reinterpret_cast<const char*>(data), size);
   const auto program = weft::CompileFilter(text);
   if (!program) {
@@ -17,8 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   if (weft_filter_validate(program->data(), static_cast<uint32_t>(program->size())) != 0)
     std::abort();
-  const weft::testing::LinkedFilter filter(*program, world.event.encoded(), &world.contexts);
+  const weft::testing::LinkedFilter filter(*program, input.event.encoded(), &input.contexts);
   if (filter.error != 0 && filter.error != -ENOENT && filter.error != -EPROTOTYPE) std::abort();
-  (void)filter.Run(world.event, &world.contexts);
+  (void)filter.Run(input.event, &input.contexts);
   return 0;
 }

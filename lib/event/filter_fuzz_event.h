@@ -7,11 +7,11 @@
 
 namespace weft::testing {
 
-struct FuzzWorld {
+struct EventAndContexts {
   TestEvent event;
   TestContexts contexts;
 
-  FuzzWorld() {
+  EventAndContexts() {
     event.Number<int8_t>("a", -1)
         .Number<uint64_t>("b", 7, WEFT_FIELD_NETWORK)
         .Number<double>("d", 0.5)

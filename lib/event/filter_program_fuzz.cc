@@ -60,13 +60,13 @@ std::vector<uint8_t> Build(const uint8_t* data, size_t size) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static weft::testing::FuzzWorld world;
+  static weft::testing::EventAndContexts input;
   if (size == 0) return 0;
   const std::vector<uint8_t> program =
       (data[0] & 1) != 0 ? std::vector<uint8_t>(data + 1, data + size) : Build(data + 1, size - 1);
   const int valid = weft_filter_validate(program.data(), static_cast<uint32_t>(program.size()));
-  const weft::testing::LinkedFilter filter(program, world.event.encoded(), &world.contexts);
+  const weft::testing::LinkedFilter filter(program, input.event.encoded(), &input.contexts);
   if (valid != 0 && filter.error != valid) std::abort();
-  (void)filter.Run(world.event, &world.contexts);
+  (void)filter.Run(input.event, &input.contexts);
   return 0;
 }

@@ -16,7 +16,7 @@
 #include "lib/abi/context.h"
 #include "lib/abi/control.h"
 #include "tests/kill/sections.h"
-#include "tests/kill/world.h"
+#include "tests/kill/traced_program.h"
 
 namespace weft::kill_test {
 namespace {
@@ -80,13 +80,13 @@ class Threads : public testing::TestWithParam<Storm> {};
 TEST_P(Threads, EveryEventIsCountedExactlyAtFullSpeed) {
   const Storm& storm = GetParam();
   if (storm.is_musl && MuslWorkerPath().empty()) GTEST_SKIP() << "no compiler for musl here";
-  World world({.mode = storm.mode,
-               .clock = storm.clock,
-               .extra_environment = storm.environment,
-               .rseq_is_refused = storm.rseq_is_refused,
-               .is_musl = storm.is_musl});
-  const pid_t worker = world.Start(storm.threads, 100000, storm.flags);
-  const Books b = world.Finish(worker, false);
+  TracedProgram program({.mode = storm.mode,
+                         .clock = storm.clock,
+                         .extra_environment = storm.environment,
+                         .rseq_is_refused = storm.rseq_is_refused,
+                         .is_musl = storm.is_musl});
+  const pid_t worker = program.Start(storm.threads, 100000, storm.flags);
+  const Books b = program.Finish(worker, false);
   ExpectBalance(b, true);
   EXPECT_GE(b.begun, 100000U * static_cast<uint64_t>(storm.threads));
   EXPECT_GT(b.read, 0U);
@@ -140,17 +140,18 @@ TEST(Kill, AtRandomLosesNothingThatWasCommitted) {
   for (int i = 0; i < rounds && !HasFailure(); ++i) {
     SCOPED_TRACE(i);
     const bool refused = i % 7 == 3;
-    World world({.mode = i % 3 == 0 ? WEFT_RING_OVERWRITE : WEFT_RING_DISCARD,
-                 .clock = i % 4 == 0 ? WEFT_CLOCK_MONOTONIC : WEFT_CLOCK_TSC,
-                 .extra_environment = i % 7 == 0 ? kOwnRseq : "",
-                 .rseq_is_refused = refused});
-    const pid_t worker = world.Start(1 + i % 4, 0, (refused ? kRefusedFlags : kFlags)[i / 84 % 8]);
+    TracedProgram program({.mode = i % 3 == 0 ? WEFT_RING_OVERWRITE : WEFT_RING_DISCARD,
+                           .clock = i % 4 == 0 ? WEFT_CLOCK_MONOTONIC : WEFT_CLOCK_TSC,
+                           .extra_environment = i % 7 == 0 ? kOwnRseq : "",
+                           .rseq_is_refused = refused});
+    const pid_t worker =
+        program.Start(1 + i % 4, 0, (refused ? kRefusedFlags : kFlags)[i / 84 % 8]);
     const int pauses = static_cast<int>(random() % 8);
     for (int p = 0; p < pauses; ++p) {
       usleep(random() % 1000);
-      world.Poll();
+      program.Poll();
     }
-    const Books b = world.Finish(worker, true);
+    const Books b = program.Finish(worker, true);
     ExpectBalance(b, false);
     if (!refused) continue;
     EXPECT_EQ(b.recorded_atomically, b.recorded);
@@ -171,8 +172,8 @@ void SeizeStopped(pid_t worker, long options) {
 
 // Another thread may have its event's id already, and writes to a ring as soon as it is there.
 TEST(Kill, ARingSetIsAnnouncedWithItsDescriptions) {
-  World world({});
-  const pid_t worker = world.Start(1, 2000, "p");
+  TracedProgram program({});
+  const pid_t worker = program.Start(1, 2000, "p");
   ASSERT_NO_FATAL_FAILURE(SeizeStopped(worker, PTRACE_O_TRACESYSGOOD));
   kill(worker, SIGCONT);
   int status = 0;
@@ -186,9 +187,9 @@ TEST(Kill, ARingSetIsAnnouncedWithItsDescriptions) {
     ASSERT_GT(ptrace(PTRACE_GET_SYSCALL_INFO, worker, sizeof(call), &call), 0);
     // It closes its socket when it has said it.
     announced =
-        call.op == PTRACE_SYSCALL_INFO_ENTRY && call.entry.nr == SYS_close && world.HasCallers();
+        call.op == PTRACE_SYSCALL_INFO_ENTRY && call.entry.nr == SYS_close && program.HasCallers();
   }
-  const Books b = world.Finish(worker, true);
+  const Books b = program.Finish(worker, true);
   EXPECT_EQ(b.wrong, "");
   EXPECT_EQ(b.ring_sets, 1U);
   EXPECT_EQ(b.undescribed, 0U);
@@ -198,10 +199,10 @@ using Pause = std::chrono::steady_clock::duration;
 
 // Stops the thread that holds the lock, before this call, until `enough`.
 void StopTheOwner(const char* flags, bool (*before)(const __ptrace_syscall_info& call),
-                  bool (*enough)(Pause stood, const World& world), Books* books,
+                  bool (*enough)(Pause stood, const TracedProgram& program), Books* books,
                   bool* is_main = nullptr) {
-  World world({.subbuf_shift = 19});  // nothing is discarded for want of room
-  const pid_t worker = world.Start(4, 2000, flags);
+  TracedProgram program({.subbuf_shift = 19});  // nothing is discarded for want of room
+  const pid_t worker = program.Start(4, 2000, flags);
   ASSERT_NO_FATAL_FAILURE(SeizeStopped(worker, PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACECLONE));
   kill(worker, SIGCONT);
   int status = 0;
@@ -225,13 +226,13 @@ void StopTheOwner(const char* flags, bool (*before)(const __ptrace_syscall_info&
   if (is_main != nullptr) *is_main = owner == worker;
   // The others come to their next call or its end, and then run on freely.
   const auto begin = std::chrono::steady_clock::now();
-  while (!enough(std::chrono::steady_clock::now() - begin, world)) {
+  while (!enough(std::chrono::steady_clock::now() - begin, program)) {
     const pid_t thread = waitpid(-1, &status, __WALL | WNOHANG);
     if (thread > 0 && WIFSTOPPED(status)) ptrace(PTRACE_DETACH, thread, nullptr, 0);
     if (thread == 0) usleep(1000);
   }
   ptrace(PTRACE_DETACH, owner, nullptr, 0);
-  *books = world.Finish(worker, false);
+  *books = program.Finish(worker, false);
   ExpectBalance(*books, true);
 }
 
@@ -240,7 +241,7 @@ TEST(Kill, ThreadsWaitForTheMakerOfTheRingSet) {
   Books b;
   // The lock is held when the thread with descriptors of its own is cloned.
   const auto clone = [](const __ptrace_syscall_info& call) { return call.entry.nr == SYS_clone; };
-  const auto enough = [](Pause stood, const World&) { return stood > 300ms; };
+  const auto enough = [](Pause stood, const TracedProgram&) { return stood > 300ms; };
   ASSERT_NO_FATAL_FAILURE(StopTheOwner("p", clone, enough, &b));
   EXPECT_EQ(b.discarded, 0U);
 }
@@ -254,8 +255,8 @@ bool CopiesRules(const __ptrace_syscall_info& call) {
 TEST(Kill, CountsEventsThatNoThreadCouldDecideOn) {
   Books b;
   // Before that decision, a thread's first event ends only if it is given up.
-  const auto enough = [](Pause stood, const World& world) {
-    return world.HasEnded() || stood > 120s;
+  const auto enough = [](Pause stood, const TracedProgram& program) {
+    return program.HasEnded() || stood > 120s;
   };
   ASSERT_NO_FATAL_FAILURE(StopTheOwner("p", CopiesRules, enough, &b));
   EXPECT_GT(b.discarded, 0U);
@@ -265,9 +266,9 @@ TEST(Kill, CountsEventsThatNoThreadCouldDecideOn) {
 // be decided on before; the child does not.
 TEST(Kill, CountsUndecidedEventsOnceAcrossFork) {
   Books b;
-  const auto enough = [](Pause stood, const World& world) {
+  const auto enough = [](Pause stood, const TracedProgram& program) {
     constexpr uint64_t kFirstChild = 8;
-    return world.HasEnded(kFirstChild) || stood > 60s;
+    return program.HasEnded(kFirstChild) || stood > 60s;
   };
   bool is_main = true;
   for (int tries = 0; is_main && tries < 5; ++tries)
@@ -277,9 +278,9 @@ TEST(Kill, CountsUndecidedEventsOnceAcrossFork) {
   EXPECT_GT(b.ring_sets, 1U);
 }
 
-// A world, and a worker in it that should come to a breakpoint.
+// A traced program that should come to a breakpoint.
 struct Way {
-  WorldConfig config;
+  TracedProgramConfig config;
   int threads = 1;
   const char* flags = "t";
   uint64_t events = 2000;
@@ -289,14 +290,14 @@ struct Way {
 // Waits until the worker is at a breakpoint or has ended. A child that shares its memory and dies
 // at a breakpoint is reported by its own wait status. An untraced thread is killed by a breakpoint,
 // and its process with it.
-void WaitForBreakpoint(pid_t worker, bool is_read, World* world, bool* reached) {
+void WaitForBreakpoint(pid_t worker, bool is_read, TracedProgram* program, bool* reached) {
   const auto begin = std::chrono::steady_clock::now();
   int status = 0;
   for (;;) {
     const pid_t changed = waitpid(worker, &status, is_read ? WNOHANG : 0);
     if (changed == 0) {
       if (std::chrono::steady_clock::now() - begin > 1s) return;
-      world->Poll();
+      program->Poll();
       continue;
     }
     if (changed != worker || !WIFSTOPPED(status)) break;
@@ -313,9 +314,9 @@ void WaitForBreakpoint(pid_t worker, bool is_read, World* world, bool* reached) 
 // Stops the worker, replaces one instruction by a breakpoint, and kills it when it gets there: all
 // that stands before it was executed, and nothing behind it.
 void KillAt(uint64_t instruction, const Way& way, bool* reached) {
-  World world(way.config);
+  TracedProgram program(way.config);
   const pid_t worker =
-      world.Start(way.threads, way.is_read ? 0 : way.events, std::string("p") + way.flags);
+      program.Start(way.threads, way.is_read ? 0 : way.events, std::string("p") + way.flags);
   ASSERT_NO_FATAL_FAILURE(SeizeStopped(worker, 0));
   const uint64_t address = LibraryBase(worker) + instruction;
   errno = 0;
@@ -324,9 +325,9 @@ void KillAt(uint64_t instruction, const Way& way, bool* reached) {
   ASSERT_EQ(ptrace(PTRACE_POKETEXT, worker, address, (word & ~0xffL) | 0xcc), 0);
   kill(worker, SIGCONT);
   ptrace(PTRACE_CONT, worker, nullptr, 0);
-  WaitForBreakpoint(worker, way.is_read, &world, reached);
+  WaitForBreakpoint(worker, way.is_read, &program, reached);
   kill(worker, SIGKILL);
-  const Books b = world.Finish(worker, true);
+  const Books b = program.Finish(worker, true);
   if (way.config.has_room) {
     ExpectBalance(b, false);
   } else {
@@ -390,7 +391,7 @@ TEST(Kill, AtEveryInstructionBoundaryOfTheAtomicSlot) {
   ASSERT_GT(instructions.size(), 100U);
   RecordProperty("instructions", static_cast<int>(instructions.size()));
   constexpr uint64_t kMany = 20000;
-  const WorldConfig refused = {.rseq_is_refused = true};
+  const TracedProgramConfig refused = {.rseq_is_refused = true};
   KillAtEach(instructions,
              {{.config = refused},
               {.config = {.mode = WEFT_RING_OVERWRITE, .rseq_is_refused = true}},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is remembered, and which work a change makes.
-#include "controller/world.h"
+#include "controller/object_cache.h"
 
 #include <gtest/gtest.h>
 
@@ -50,96 +50,96 @@ TEST(WorkQueue, WakesItsWorkerForNewWorkAndForTheEnd) {
   while (!got) std::this_thread::yield();
 }
 
-TEST(World, IsCompleteWhenEachKindWasListed) {
+TEST(ObjectCache, IsCompleteWhenEachKindWasListed) {
   WorkQueue queue;
-  World world(queue);
-  for (int kind = 0; kind < World::kKinds; ++kind) {
-    EXPECT_FALSE(world.is_complete());
-    world.Replace(static_cast<World::Kind>(kind), {});
+  ObjectCache cache(queue);
+  for (int kind = 0; kind < ObjectCache::kKinds; ++kind) {
+    EXPECT_FALSE(cache.is_complete());
+    cache.Replace(static_cast<ObjectCache::Kind>(kind), {});
   }
-  EXPECT_TRUE(world.is_complete());
+  EXPECT_TRUE(cache.is_complete());
 }
 
-TEST(World, PodChangeQueuesTracesOfItsNamespace) {
+TEST(ObjectCache, PodChangeQueuesTracesOfItsNamespace) {
   WorkQueue queue;
-  World world(queue);
-  world.Replace(World::kTraces, {Object("a", "t"), Object("b", "t")});
+  ObjectCache cache(queue);
+  cache.Replace(ObjectCache::kTraces, {Object("a", "t"), Object("b", "t")});
   Drain(queue);
-  world.Change(World::kPods, {kube::WatchType::kAdded, Object("a", "p")});
+  cache.Change(ObjectCache::kPods, {kube::WatchType::kAdded, Object("a", "p")});
   EXPECT_EQ(Drain(queue), (std::set<Work>{{WorkKind::kTrace, {"a", "t"}}}));
-  EXPECT_EQ(world.Pods("a").size(), 1u);
-  world.Change(World::kPods, {kube::WatchType::kDeleted, Object("a", "p")});
+  EXPECT_EQ(cache.Pods("a").size(), 1u);
+  cache.Change(ObjectCache::kPods, {kube::WatchType::kDeleted, Object("a", "p")});
   EXPECT_EQ(Drain(queue), (std::set<Work>{{WorkKind::kTrace, {"a", "t"}}}));
-  EXPECT_TRUE(world.Pods("a").empty());
+  EXPECT_TRUE(cache.Pods("a").empty());
 }
 
-TEST(World, IgnoresNodeHeartbeats) {
+TEST(ObjectCache, IgnoresNodeHeartbeats) {
   WorkQueue queue;
-  World world(queue);
-  world.Replace(World::kTraces, {Object("a", "t")});
+  ObjectCache cache(queue);
+  cache.Replace(ObjectCache::kTraces, {Object("a", "t")});
   Drain(queue);
-  world.Change(World::kNodes, {kube::WatchType::kAdded, Object("", "n")});
+  cache.Change(ObjectCache::kNodes, {kube::WatchType::kAdded, Object("", "n")});
   EXPECT_EQ(Drain(queue).size(), 1u);
-  world.Change(World::kNodes, {kube::WatchType::kModified, Object("", "n")});
+  cache.Change(ObjectCache::kNodes, {kube::WatchType::kModified, Object("", "n")});
   EXPECT_TRUE(Drain(queue).empty());
   Json labelled = Object("", "n");
   labelled["metadata"]["labels"]["zone"] = "a";
-  world.Change(World::kNodes, {kube::WatchType::kModified, labelled});
+  cache.Change(ObjectCache::kNodes, {kube::WatchType::kModified, labelled});
   EXPECT_EQ(Drain(queue).size(), 1u);
-  EXPECT_EQ(world.Nodes().at("n").labels.at("zone"), "a");
+  EXPECT_EQ(cache.Nodes().at("n").labels.at("zone"), "a");
 }
 
-TEST(World, SessionChangeQueuesItsTrace) {
+TEST(ObjectCache, SessionChangeQueuesItsTrace) {
   WorkQueue queue;
-  World world(queue);
+  ObjectCache cache(queue);
   Json session = Object("a", "t-0");
   session["spec"] = {{"traceName", "t"}};
-  world.Change(World::kSessions, {kube::WatchType::kModified, session});
+  cache.Change(ObjectCache::kSessions, {kube::WatchType::kModified, session});
   EXPECT_EQ(Drain(queue), (std::set<Work>{{WorkKind::kTrace, {"a", "t"}}}));
-  EXPECT_TRUE(world.Sessions({"a", "t"}).empty()) << "it cannot be read, and is none";
+  EXPECT_TRUE(cache.Sessions({"a", "t"}).empty()) << "it cannot be read, and is none";
 }
 
-TEST(World, ClusterWideSessionQueuesItsClusterTrace) {
+TEST(ObjectCache, ClusterWideSessionQueuesItsClusterTrace) {
   WorkQueue queue;
-  World world(queue);
-  world.Replace(World::kTraces, {Object("weft", "t")});
-  world.Replace(World::kClusterTraces, {Object("", "t")});
+  ObjectCache cache(queue);
+  cache.Replace(ObjectCache::kTraces, {Object("weft", "t")});
+  cache.Replace(ObjectCache::kClusterTraces, {Object("", "t")});
   Drain(queue);
   Json session = Object("weft", "t-0");
   session["spec"] = {{"traceName", "t"}, {"clusterWide", true}};
-  world.Change(World::kSessions, {kube::WatchType::kModified, session});
+  cache.Change(ObjectCache::kSessions, {kube::WatchType::kModified, session});
   EXPECT_EQ(Drain(queue), (std::set<Work>{{WorkKind::kTrace, {"", "t"}}}));
-  world.Replace(World::kClusterTraces, {});
-  EXPECT_FALSE(world.Trace({"", "t"}).has_value());
-  EXPECT_TRUE(world.Trace({"weft", "t"}).has_value());
+  cache.Replace(ObjectCache::kClusterTraces, {});
+  EXPECT_FALSE(cache.Trace({"", "t"}).has_value());
+  EXPECT_TRUE(cache.Trace({"weft", "t"}).has_value());
 }
 
-TEST(World, DeliversToLabelledNamespace) {
+TEST(ObjectCache, DeliversToLabelledNamespace) {
   WorkQueue queue;
-  World world(queue);
+  ObjectCache cache(queue);
   Json name_space = Object("", "shop");
   name_space["metadata"]["labels"]["weft.dev/inject"] = "enabled";
-  world.Change(World::kNamespaces, {kube::WatchType::kAdded, name_space});
+  cache.Change(ObjectCache::kNamespaces, {kube::WatchType::kAdded, name_space});
   EXPECT_EQ(Drain(queue), (std::set<Work>{{WorkKind::kNamespace, {"", "shop"}}}));
-  EXPECT_TRUE(world.Namespace("shop").wants_library);
+  EXPECT_TRUE(cache.Namespace("shop").wants_library);
   Json library = Object("shop", "weft-lib-0");
   library["metadata"]["labels"]["weft.dev/library"] = "current";
-  world.Change(World::kLibraries, {kube::WatchType::kAdded, library});
-  EXPECT_EQ(world.Libraries("shop"), (LibraryMaps{{"weft-lib-0", {true, false}}}));
+  cache.Change(ObjectCache::kLibraries, {kube::WatchType::kAdded, library});
+  EXPECT_EQ(cache.Libraries("shop"), (LibraryMaps{{"weft-lib-0", {true, false}}}));
 }
 
-TEST(World, TellsALibraryFromAConfigMapOfItsName) {
+TEST(ObjectCache, TellsALibraryFromAConfigMapOfItsName) {
   WorkQueue queue;
-  World world(queue);
+  ObjectCache cache(queue);
   const std::string name = kube::LibraryName(*kube::LibraryDigest({{"amd64", "x"}}));
   Json library = Object("shop", name);
   library["immutable"] = true;
   library["binaryData"]["libweft.so.amd64"] = "eA==";
-  world.Change(World::kLibraries, {kube::WatchType::kAdded, library});
-  EXPECT_EQ(world.Libraries("shop"), (LibraryMaps{{name, {false, true}}}));
+  cache.Change(ObjectCache::kLibraries, {kube::WatchType::kAdded, library});
+  EXPECT_EQ(cache.Libraries("shop"), (LibraryMaps{{name, {false, true}}}));
   library["binaryData"]["libweft.so.amd64"] = "eQ==";
-  world.Change(World::kLibraries, {kube::WatchType::kModified, library});
-  EXPECT_EQ(world.Libraries("shop"), (LibraryMaps{{name, {false, false}}}));
+  cache.Change(ObjectCache::kLibraries, {kube::WatchType::kModified, library});
+  EXPECT_EQ(cache.Libraries("shop"), (LibraryMaps{{name, {false, false}}}));
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cluster as the controller knows it. Informers update it on their threads; the worker thread
-// reads it. Each change tells which work it causes.
-#ifndef WEFT_CONTROLLER_WORLD_H_
-#define WEFT_CONTROLLER_WORLD_H_
+// A cache of the objects that informers show. Informers update it on their threads; the worker
+// thread reads it. Each change tells which work it causes.
+#ifndef WEFT_CONTROLLER_OBJECT_CACHE_H_
+#define WEFT_CONTROLLER_OBJECT_CACHE_H_
 
 #include <array>
 #include <functional>
@@ -30,12 +30,12 @@ struct LibraryFacts {
 // The library's ConfigMaps of a namespace, by name.
 using LibraryMaps = std::map<std::string, LibraryFacts>;
 
-class World {
+class ObjectCache {
  public:
   // The kinds of objects it is fed with.
   enum Kind { kTraces, kClusterTraces, kSessions, kPods, kNodes, kNamespaces, kLibraries, kKinds };
 
-  explicit World(WorkQueue& queue) : queue_(queue) {}
+  explicit ObjectCache(WorkQueue& queue) : queue_(queue) {}
 
   // All objects of a kind, and one that changed. For informers.
   void Replace(Kind kind, const std::vector<Json>& objects);
@@ -72,10 +72,10 @@ class World {
   std::map<std::string, LibraryMaps> libraries_;  // by namespace
 };
 
-// Keeps `world` as the cluster is.
+// Makes the informers that keep `cache` as the cluster is.
 std::vector<std::unique_ptr<kube::Informer>> Feed(
-    World& world, kube::Client& client, const std::function<void(const Error&)>& on_error);
+    ObjectCache& cache, kube::Client& client, const std::function<void(const Error&)>& on_error);
 
 }  // namespace weft::controller
 
-#endif  // WEFT_CONTROLLER_WORLD_H_
+#endif  // WEFT_CONTROLLER_OBJECT_CACHE_H_

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See world.h.
-#include "tests/kill/world.h"
+// See traced_program.h.
+#include "tests/kill/traced_program.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -113,7 +113,8 @@ std::string MuslWorkerPath() {
 }
 std::string LibraryPath() { return WEFT_BINARY_DIR "/lib/libweft.so"; }
 
-World::World(const WorldConfig& config) : config_(config), buffer_(kBufferBytes) {
+TracedProgram::TracedProgram(const TracedProgramConfig& config)
+    : config_(config), buffer_(kBufferBytes) {
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   char name[] = "/tmp/weft-kill-XXXXXX";
   if (mkdtemp(name) == nullptr) Die("mkdtemp");
@@ -148,12 +149,12 @@ World::World(const WorldConfig& config) : config_(config), buffer_(kBufferBytes)
   books_ = static_cast<stress_books*>(map);
 }
 
-World::~World() {
+TracedProgram::~TracedProgram() {
   munmap(books_, sizeof(stress_books));
   std::filesystem::remove_all(folder_);
 }
 
-pid_t World::Start(int threads, uint64_t events, const std::string& flags) {
+pid_t TracedProgram::Start(int threads, uint64_t events, const std::string& flags) {
   const std::string books = folder_ + "/books";
   const std::string preload = "LD_PRELOAD=" + LibraryPath();
   const std::string dir = "WEFT_DIR=" + folder_;
@@ -180,21 +181,21 @@ pid_t World::Start(int threads, uint64_t events, const std::string& flags) {
   return pid;
 }
 
-void World::Wrong(const std::string& what) {
+void TracedProgram::Wrong(const std::string& what) {
   if (result_.wrong.empty()) result_.wrong = what;
 }
 
-bool World::HasCallers() const {
+bool TracedProgram::HasCallers() const {
   pollfd fd{listening_.get(), POLLIN, 0};
   return poll(&fd, 1, 0) == 1;
 }
 
-bool World::HasEnded() const {
+bool TracedProgram::HasEnded() const {
   return std::ranges::any_of(books_->lanes,
                              [](const stress_lane& lane) { return lane.ended != 0; });
 }
 
-void World::TakeCallers() {
+void TracedProgram::TakeCallers() {
   for (;;) {
     UniqueFd s(accept4(listening_.get(), nullptr, nullptr, SOCK_CLOEXEC));
     if (!s.valid()) return;
@@ -227,7 +228,7 @@ void World::TakeCallers() {
   }
 }
 
-void World::ReadNames(Ring& ring) {
+void TracedProgram::ReadNames(Ring& ring) {
   const uint64_t used = ring.set->LoadDescriptionsUsed();
   std::vector<uint8_t> bytes(used);
   if (used == ring.descriptions ||
@@ -245,7 +246,7 @@ void World::ReadNames(Ring& ring) {
   ring.descriptions = used;
 }
 
-void World::Check(Ring& ring, uint32_t slot, const ring::RecordView& record) {
+void TracedProgram::Check(Ring& ring, uint32_t slot, const ring::RecordView& record) {
   // The record may be newer than the names that were read before the slot, never older than its own
   // name.
   if (!ring.names.contains(record.event)) ReadNames(ring);
@@ -260,7 +261,7 @@ void World::Check(Ring& ring, uint32_t slot, const ring::RecordView& record) {
   if (r->sequence >= books_->lanes[r->lane].begun) Wrong("a record of an event that never began");
 }
 
-void World::ReadSlot(Ring& ring, ring::SlotReader& slot) {
+void TracedProgram::ReadSlot(Ring& ring, ring::SlotReader& slot) {
   if (!slot.Look().has_value()) return Wrong(std::string("look: ") + slot.why_corrupt());
   for (;;) {
     switch (slot.Fetch()) {
@@ -281,19 +282,19 @@ void World::ReadSlot(Ring& ring, ring::SlotReader& slot) {
   }
 }
 
-void World::Read(Ring& ring) {
+void TracedProgram::Read(Ring& ring) {
   for (ring::SlotReader& slot : ring.slots) {
     ReadNames(ring);
     ReadSlot(ring, slot);
   }
 }
 
-void World::Poll() {
+void TracedProgram::Poll() {
   TakeCallers();
   for (Ring& ring : rings_) Read(ring);
 }
 
-uint64_t World::Count(const Ring& ring, const ring::SlotReader& slot) {
+uint64_t TracedProgram::Count(const Ring& ring, const ring::SlotReader& slot) {
   const bool atomic = slot.slot() == ring.set->geometry().slot_count - 1;
   const uint64_t recorded = Committed(*ring.set, slot.slot());
   uint64_t discarded = 0;
@@ -309,7 +310,7 @@ uint64_t World::Count(const Ring& ring, const ring::SlotReader& slot) {
   return discarded + slot.state().overwritten;
 }
 
-Books World::Finish(pid_t worker, bool kill) {
+Books TracedProgram::Finish(pid_t worker, bool kill) {
   if (kill) ::kill(-worker, SIGKILL);
   int status = 0;
   for (;;) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The controller's memory of the cluster.
-#include "controller/world.h"
+#include "controller/object_cache.h"
 
 #include <algorithm>
 
@@ -19,22 +19,22 @@ struct Source {
   std::string labels;
 };
 
-Source SourceOf(World::Kind kind) {
+Source SourceOf(ObjectCache::Kind kind) {
   switch (kind) {
-    case World::kTraces:
+    case ObjectCache::kTraces:
       return {kube::kTraces, ""};
-    case World::kClusterTraces:
+    case ObjectCache::kClusterTraces:
       return {kube::kClusterTraces, ""};
-    case World::kSessions:
+    case ObjectCache::kSessions:
       return {kube::kTraceSessions, ""};
-    case World::kPods:
+    case ObjectCache::kPods:
       return {kube::kPods, ""};
-    case World::kNodes:
+    case ObjectCache::kNodes:
       return {kube::kNodes, ""};
-    case World::kNamespaces:
+    case ObjectCache::kNamespaces:
       return {kube::kNamespaces, ""};
-    case World::kLibraries:
-    case World::kKinds:
+    case ObjectCache::kLibraries:
+    case ObjectCache::kKinds:
       break;
   }
   return {kube::kConfigMaps, std::string(kube::kLibraryLabel)};
@@ -53,7 +53,7 @@ typename Map::mapped_type Find(const Map& map, const std::string& key) {
 
 }  // namespace
 
-void World::Put(Kind kind, const Json& object) {
+void ObjectCache::Put(Kind kind, const Json& object) {
   const ObjectKey key = KeyOf(object);
   switch (kind) {
     case kTraces:
@@ -85,7 +85,7 @@ void World::Put(Kind kind, const Json& object) {
   }
 }
 
-void World::Remove(Kind kind, const Json& object) {
+void ObjectCache::Remove(Kind kind, const Json& object) {
   const ObjectKey key = KeyOf(object);
   switch (kind) {
     case kTraces:
@@ -114,7 +114,7 @@ void World::Remove(Kind kind, const Json& object) {
   }
 }
 
-void World::Clear(Kind kind) {
+void ObjectCache::Clear(Kind kind) {
   switch (kind) {
     case kTraces:
     case kClusterTraces:
@@ -137,14 +137,14 @@ void World::Clear(Kind kind) {
   }
 }
 
-void World::AskForTracesOf(const std::string& name_space) {
+void ObjectCache::AskForTracesOf(const std::string& name_space) {
   for (const auto& [key, trace] : traces_) {
     if (name_space.empty() || key.name_space == name_space)
       queue_.Add({WorkKind::kTrace, key}, kGather);
   }
 }
 
-void World::Ask(Kind kind, const Json& object) {
+void ObjectCache::Ask(Kind kind, const Json& object) {
   const ObjectKey key = KeyOf(object);
   switch (kind) {
     case kTraces:
@@ -174,7 +174,7 @@ void World::Ask(Kind kind, const Json& object) {
   }
 }
 
-void World::Replace(Kind kind, const std::vector<Json>& objects) {
+void ObjectCache::Replace(Kind kind, const std::vector<Json>& objects) {
   const std::lock_guard<std::mutex> lock(mutex_);
   Clear(kind);
   listed_.at(kind) = true;
@@ -187,7 +187,7 @@ void World::Replace(Kind kind, const std::vector<Json>& objects) {
   for (const auto& [name, facts] : namespaces_) queue_.Add({WorkKind::kNamespace, {"", name}});
 }
 
-void World::Change(Kind kind, const kube::WatchEvent& event) {
+void ObjectCache::Change(Kind kind, const kube::WatchEvent& event) {
   const std::lock_guard<std::mutex> lock(mutex_);
   const ObjectKey key = KeyOf(event.object);
   // A kubelet reports every node every few seconds; coming, going and labels are news.
@@ -202,19 +202,19 @@ void World::Change(Kind kind, const kube::WatchEvent& event) {
   if (is_news) Ask(kind, event.object);
 }
 
-bool World::is_complete() const {
+bool ObjectCache::is_complete() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return std::ranges::all_of(listed_, std::identity());
 }
 
-std::optional<Json> World::Trace(const ObjectKey& key) const {
+std::optional<Json> ObjectCache::Trace(const ObjectKey& key) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto found = traces_.find(key);
   if (found == traces_.end()) return std::nullopt;
   return found->second;
 }
 
-std::vector<Json> World::Traces() const {
+std::vector<Json> ObjectCache::Traces() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<Json> out;
   out.reserve(traces_.size());
@@ -222,7 +222,7 @@ std::vector<Json> World::Traces() const {
   return out;
 }
 
-std::vector<api::TraceSession> World::Sessions(const ObjectKey& trace) const {
+std::vector<api::TraceSession> ObjectCache::Sessions(const ObjectKey& trace) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<api::TraceSession> out;
   for (const auto& [key, session] : sessions_) {
@@ -232,7 +232,7 @@ std::vector<api::TraceSession> World::Sessions(const ObjectKey& trace) const {
   return out;
 }
 
-std::vector<PodFacts> World::Pods(const std::string& name_space) const {
+std::vector<PodFacts> ObjectCache::Pods(const std::string& name_space) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<PodFacts> out;
   const auto found = pods_.find(name_space);
@@ -242,33 +242,33 @@ std::vector<PodFacts> World::Pods(const std::string& name_space) const {
   return out;
 }
 
-std::map<std::string, NodeFacts> World::Nodes() const {
+std::map<std::string, NodeFacts> ObjectCache::Nodes() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return nodes_;
 }
 
-NamespaceFacts World::Namespace(const std::string& name) const {
+NamespaceFacts ObjectCache::Namespace(const std::string& name) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return Find(namespaces_, name);
 }
 
-LibraryMaps World::Libraries(const std::string& name_space) const {
+LibraryMaps ObjectCache::Libraries(const std::string& name_space) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return Find(libraries_, name_space);
 }
 
 std::vector<std::unique_ptr<kube::Informer>> Feed(
-    World& world, kube::Client& client, const std::function<void(const Error&)>& on_error) {
+    ObjectCache& cache, kube::Client& client, const std::function<void(const Error&)>& on_error) {
   std::vector<std::unique_ptr<kube::Informer>> informers;
-  for (int i = 0; i < World::kKinds; ++i) {
-    const auto kind = static_cast<World::Kind>(i);
+  for (int i = 0; i < ObjectCache::kKinds; ++i) {
+    const auto kind = static_cast<ObjectCache::Kind>(i);
     const Source source = SourceOf(kind);
     informers.push_back(std::make_unique<kube::Informer>(
         client, kube::Address{.resource = source.resource},
         kube::Selection{.labels = source.labels},
         kube::InformerHandlers{
-            .on_list = [&world, kind](const std::vector<Json>& all) { world.Replace(kind, all); },
-            .on_event = [&world, kind](const kube::WatchEvent& e) { world.Change(kind, e); },
+            .on_list = [&cache, kind](const std::vector<Json>& all) { cache.Replace(kind, all); },
+            .on_event = [&cache, kind](const kube::WatchEvent& e) { cache.Change(kind, e); },
             .on_error = on_error}));
   }
   return informers;

@@ -2,8 +2,8 @@
 // The surroundings of one traced program: control area, doorbell, books, and a reader of all its
 // ring sets that checks every record. One thread; call Poll() now and then while the program runs,
 // and Finish() after its end.
-#ifndef WEFT_TESTS_KILL_WORLD_H_
-#define WEFT_TESTS_KILL_WORLD_H_
+#ifndef WEFT_TESTS_KILL_TRACED_PROGRAM_H_
+#define WEFT_TESTS_KILL_TRACED_PROGRAM_H_
 
 #include <sys/types.h>
 
@@ -22,7 +22,7 @@
 
 namespace weft::kill_test {
 
-struct WorldConfig {
+struct TracedProgramConfig {
   weft_ring_mode mode = WEFT_RING_DISCARD;
   uint32_t subbuf_shift = 12;
   uint32_t subbufs_shift = 2;
@@ -51,12 +51,12 @@ struct Books {
   std::string wrong;         // the first contradiction, "" if all is well
 };
 
-class World {
+class TracedProgram {
  public:
-  explicit World(const WorldConfig& config);
-  ~World();
-  World(const World&) = delete;
-  World& operator=(const World&) = delete;
+  explicit TracedProgram(const TracedProgramConfig& config);
+  ~TracedProgram();
+  TracedProgram(const TracedProgram&) = delete;
+  TracedProgram& operator=(const TracedProgram&) = delete;
 
   // Starts the worker with `flags`; its pid.
   pid_t Start(int threads, uint64_t events, const std::string& flags);
@@ -87,7 +87,7 @@ class World {
   uint64_t Count(const Ring& ring, const ring::SlotReader& slot);
   void Wrong(const std::string& what);
 
-  WorldConfig config_;
+  TracedProgramConfig config_;
   size_t context_bytes_ = 0;  // of a record
   std::string folder_;
   UniqueFd listening_;
@@ -105,4 +105,4 @@ std::string LibraryPath();
 
 }  // namespace weft::kill_test
 
-#endif  // WEFT_TESTS_KILL_WORLD_H_
+#endif  // WEFT_TESTS_KILL_TRACED_PROGRAM_H_
