@@ -197,7 +197,11 @@ Status HookTable::Load(const weft_hook_area& place) {
     if (++count > kMaxHooksOfTable || !IsWithin(at, sizeof(hook), place.data, place.data_bytes) ||
         !memory_->Read(at, &hook, sizeof(hook)))
       return Corrupt();
-    hooks_.insert_or_assign(hook.address, hook);
+    // An agent may have died before it put the newest one on.
+    const auto before = hooks_.find(hook.address);
+    if (before == hooks_.end() || !IsOn(before->second).value_or(false) ||
+        IsOn(hook).value_or(false))
+      hooks_.insert_or_assign(hook.address, hook);
     area.table.last = at;  // an agent may have died before it wrote it
     at = hook.next;
   }

@@ -72,7 +72,7 @@ class HookTable {
   // What the library says, and where.
   [[nodiscard]] const weft_hooks& header() const { return header_; }
   [[nodiscard]] uint64_t header_at() const { return header_at_; }
-  // All hooks, by address of the function: of several, the newest.
+  // All hooks, by address of the function: of several, the one that is on, or else the newest.
   [[nodiscard]] const std::map<uint64_t, weft_hook>& hooks() const { return hooks_; }
   // Writes a hook, its events and its thunk (A1, A2), and returns it. The function is not changed.
   // kUnsupported: the function's first bytes cannot be moved; kLimit: there is no room in reach;

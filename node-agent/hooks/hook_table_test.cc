@@ -4,6 +4,8 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +19,7 @@
 #include "lib/base/unique_fd.h"
 #include "lib/elf/elf_image.h"
 #include "node-agent/hooks/displace.h"
+#include "node-agent/hooks/functions.h"
 #include "node-agent/hooks/process_claim.h"
 
 namespace weft::hooks {
@@ -135,6 +138,85 @@ TEST(HooksPage, HasTheStubsOfTheLibrary) {
   const std::vector<uint8_t> golden = Golden("golden-stub");
   ASSERT_EQ(golden.size(), 16u);
   for (const size_t at : {0, 1, 6, 7, 8, 9, 10, 11}) EXPECT_EQ(stubs[16 + at], golden[at]) << at;
+}
+
+// What a process with the library has, in this process: an area, and a function that is data.
+class OwnTable {
+ public:
+  OwnTable() {
+    const UniqueFd file(open(WEFT_LIBRARY, O_RDONLY | O_CLOEXEC));
+    struct stat status{};
+    const auto distance = FindDynamicSymbol(file.get(), WEFT_HOOKS_SYMBOL);
+    if (!distance || fstat(file.get(), &status) != 0) return;
+    const size_t image = (*distance + sizeof(weft_hooks) + 4095) & ~size_t{4095};
+    void* const map = mmap(nullptr, image + kFunctionBytes + kCodeBytes + kDataBytes,
+                           PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (map == MAP_FAILED) return;
+    bytes_ = image + kFunctionBytes + kCodeBytes + kDataBytes;
+    begin_ = static_cast<uint8_t*>(map);
+    function_ = begin_ + image;
+    std::ranges::copy(kFunction, function_);
+    weft_hooks hooks{.magic = WEFT_HOOKS_MAGIC, .version = WEFT_HOOKS_VERSION, .enter = kEnter};
+    const auto code = reinterpret_cast<uint64_t>(function_ + kFunctionBytes);
+    hooks.areas[0] = {.code = code,
+                      .code_bytes = kCodeBytes,
+                      .data = code + kCodeBytes,
+                      .data_bytes = kDataBytes};
+    const weft_hook_table table{.data_used = sizeof(weft_hook_table)};
+    std::memcpy(begin_ + *distance, &hooks, sizeof(hooks));
+    std::memcpy(function_ + kFunctionBytes + kCodeBytes, &table, sizeof(table));
+    library_.path = WEFT_LIBRARY;
+    library_.name = "libweft.so";
+    library_.inode = status.st_ino;
+    library_.begin = reinterpret_cast<uint64_t>(begin_);
+  }
+  OwnTable(const OwnTable&) = delete;
+  OwnTable& operator=(const OwnTable&) = delete;
+  ~OwnTable() {
+    if (begin_ != nullptr) munmap(begin_, bytes_);
+  }
+
+  [[nodiscard]] uint8_t* function() const { return function_; }
+  [[nodiscard]] uint64_t address() const { return reinterpret_cast<uint64_t>(function_); }
+  [[nodiscard]] Result<HookTable> Open(const ProcessMemory& memory) const {
+    return HookTable::Open(memory, {library_});
+  }
+
+ private:
+  static constexpr size_t kFunctionBytes = 4096, kCodeBytes = 65536, kDataBytes = 65536;
+  uint8_t* begin_ = nullptr;
+  uint8_t* function_ = nullptr;
+  size_t bytes_ = 0;
+  LoadedObject library_;
+};
+
+TEST(HookTableTest, HookThatIsOnIsFoundThoughAnAgentDiedBeforeItPutANewerOneOn) {
+  const OwnTable own;
+  ASSERT_NE(own.function(), nullptr);
+  const auto memory = ProcessMemory::Open(getpid());
+  ASSERT_TRUE(memory) << memory.error().message;
+  const api::FunctionRule rule;
+  NewHook wanted{.address = own.address(), .code = kFunction, .rule = &rule, .function = "f"};
+  wanted.moments = {Moment::kEntry};
+  weft_hook older{}, newer{};
+  {
+    auto table = own.Open(*memory);
+    ASSERT_TRUE(table) << table.error().message;
+    older = table->Add(wanted).value();
+    std::memcpy(own.function(), older.jump, WEFT_HOOK_JUMP_BYTES);
+    wanted.moments = {Moment::kExit};
+    newer = table->Add(wanted).value();
+    ASSERT_NE(older.digest, newer.digest);
+  }
+  const auto digest = [&] {
+    const auto table = own.Open(*memory);
+    return table ? table->hooks().at(own.address()).digest : 0;
+  };
+  EXPECT_EQ(digest(), older.digest);
+  std::memcpy(own.function(), newer.jump, WEFT_HOOK_JUMP_BYTES);
+  EXPECT_EQ(digest(), newer.digest);
+  std::ranges::copy(kFunction, own.function());
+  EXPECT_EQ(digest(), newer.digest);
 }
 #endif
 
