@@ -211,27 +211,38 @@ Status Reconciler::Announce(const api::Trace& trace, const Plan& plan, kube::Wal
   return {};
 }
 
+// Asks the API server itself: what an informer shows may be older than the last eviction, and an
+// eviction of a pod that is being deleted already succeeds once more.
+Result<bool> Reconciler::EvictIfStillThere(const std::string& name_space, const std::string& name) {
+  const kube::Address address{.resource = kube::kPods, .name_space = name_space, .name = name};
+  const Result<Json> pod = client_.Get(address);
+  if (!pod && pod.error().code == ErrorCode::kNotFound) return false;
+  if (!pod) return std::unexpected(pod.error());
+  const PodFacts facts = ReadPod(*pod);
+  if (facts.is_ending || facts.has_library) return false;
+  kube::Address eviction = address;
+  eviction.subresource = "eviction";
+  const Json preconditions = {{"uid", kube::TextAt(*pod, {"metadata", "uid"})}};
+  WEFT_TRY(client_.Create(eviction, {{"apiVersion", "policy/v1"},
+                                     {"kind", "Eviction"},
+                                     {"metadata", {{"name", name}, {"namespace", name_space}}},
+                                     {"deleteOptions", {{"preconditions", preconditions}}}}));
+  return true;
+}
+
 // A PodDisruptionBudget may refuse it for now.
 Status Reconciler::Evict(const Situation& situation, Plan& plan) {
-  const std::string& name_space = situation.trace.metadata.name_space;
   for (const std::string& name : plan.evict) {
-    const auto evicted =
-        client_.Create({.resource = kube::kPods,
-                        .name_space = name_space,
-                        .name = name,
-                        .subresource = "eviction"},
-                       {{"apiVersion", "policy/v1"},
-                        {"kind", "Eviction"},
-                        {"metadata", {{"name", name}, {"namespace", name_space}}}});
+    const Result<bool> evicted = EvictIfStillThere(situation.trace.metadata.name_space, name);
     const kube::WallTime later = situation.now + kEvictAgain;
     plan.again = plan.again ? std::min(*plan.again, later) : later;
-    if (evicted)
+    if (evicted && *evicted)
       plan.notes.push_back({.reason = "PodEvicted",
                             .text = "evicted pod " + name +
                                     ", which was made before the library was there, so that it is "
                                     "made anew (" +
                                     std::string(kube::kRestartMissed) + ")"});
-    else if (evicted.error().code == ErrorCode::kPermission)
+    else if (!evicted && evicted.error().code == ErrorCode::kPermission)
       return std::unexpected(evicted.error());
   }
   return {};

@@ -58,6 +58,8 @@ class Reconciler {
                  const std::vector<api::TraceSession>& sessions);
   Status Do(Situation& situation, Plan& plan);
   Status Evict(const Situation& situation, Plan& plan);
+  // Returns whether the pod was there, and without the library.
+  Result<bool> EvictIfStillThere(const std::string& name_space, const std::string& name);
   // Each of these two makes `trace` have the version that the API server answers with. An error
   // kConflict: someone else changed the Trace, so that the plan is out of date.
   Status WriteFinalizers(api::Trace& trace, bool want);

@@ -53,7 +53,7 @@ class Reconciling : public testing::Test {
         std::make_unique<kube::testing::TestTransport>([this](const kube::HttpRequest& request) {
           if (request.target.starts_with(refused_) && !refused_.empty())
             return kube::testing::Reply(refusal_, {{"message", "no"}});
-          Json answer = Json::object();
+          Json answer = request.method == "GET" ? pod_ : Json::object();
           if (version_ != 0) answer["metadata"]["resourceVersion"] = std::to_string(version_++);
           return kube::testing::Reply(200, answer);
         });
@@ -99,6 +99,7 @@ class Reconciling : public testing::Test {
     cache_.Replace(ObjectCache::kSessions, {session});
   }
 
+  Json pod_ = Json::object();  // as the API server has it
   std::string refused_;
   int refusal_ = 500;
   int version_ = 0;  // of the next answer; 0: it has none
@@ -177,13 +178,15 @@ void RestartMissed(ObjectCache& cache) {
   cache.Replace(ObjectCache::kPods, {OldPod()});
 }
 
+const std::string kLook = "GET /api/v1/namespaces/shop/pods/old";
 const std::string kEviction = "POST /api/v1/namespaces/shop/pods/old/eviction";
 
 TEST_F(Reconciling, PostsItsEventsWhereRbacForbidsTheEviction) {
   RestartMissed(cache_);
-  refused_ = "/api/v1/namespaces/shop/pods/";
+  refused_ = "/api/v1/namespaces/shop/pods/old/eviction";
   refusal_ = 403;
-  EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t", kSession, kStatus, kEviction, kEvent))
+  EXPECT_THAT(Requests(),
+              ElementsAre("PATCH traces/t", kSession, kStatus, kLook, kEviction, kEvent))
       << "NothingTraced";
   ASSERT_FALSE(result_);
   EXPECT_EQ(result_.error().code, ErrorCode::kPermission);
@@ -192,15 +195,23 @@ TEST_F(Reconciling, PostsItsEventsWhereRbacForbidsTheEviction) {
 TEST_F(Reconciling, EvictsAPodAndSaysSoOnce) {
   Json old = OldPod();
   RestartMissed(cache_);
-  refused_ = "/api/v1/namespaces/shop/pods/";
+  refused_ = "/api/v1/namespaces/shop/pods/old/eviction";
   refusal_ = 429;
-  EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t", kSession, kStatus, kEviction, kEvent))
+  EXPECT_THAT(Requests(),
+              ElementsAre("PATCH traces/t", kSession, kStatus, kLook, kEviction, kEvent))
       << "NothingTraced";
   ASSERT_TRUE(result_ && *result_) << "a PodDisruptionBudget may allow it later";
   EXPECT_LE(**result_, kEvictAgain);
   refused_.clear();
-  EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t", kSession, kEviction, kEvent));
+  pod_["metadata"]["uid"] = "o";
+  EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t", kSession, kLook, kEviction, kEvent));
+  const auto requests = api_->requests();
+  EXPECT_EQ(
+      Json::parse(requests[requests.size() - 2].body)["deleteOptions"]["preconditions"]["uid"],
+      "o");
   old["metadata"]["deletionTimestamp"] = "2026-11-27T10:00:00Z";
+  pod_ = old;
+  EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t", kSession, kLook)) << "the informer lags";
   cache_.Replace(ObjectCache::kPods, {old});
   EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t", kSession));
 }
