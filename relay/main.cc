@@ -83,15 +83,23 @@ uint64_t FreeBytes(int folder) {
   return uint64_t{volume.f_bavail} * volume.f_frsize;
 }
 
+// Tells the time by a clock that goes on from the system's time at its making, whatever that is set
+// to later: events do not grow old at once.
+auto SteadyTime() {
+  return [wall = std::chrono::system_clock::now(), steady = std::chrono::steady_clock::now()] {
+    return wall + (std::chrono::steady_clock::now() - steady);
+  };
+}
+
 weft::Status Run(const Flags& flags) {
   WEFT_ASSIGN(const weft::ingest::StorageLimits limits, weft::ingest::ParseStorage(flags.storage));
   WEFT_ASSIGN(weft::UniqueFd folder, OpenFolder(flags.data_dir));
   const int volume = folder.get();
   weft::store::DirectoryFileMaker maker(std::move(folder));
   weft::metrics::Registry metrics(weft::metrics::Part::kRelay);
-  weft::ingest::Retention retention(maker, metrics, limits,
-                                    {.now = std::chrono::system_clock::now,
-                                     .free_bytes = [volume] { return FreeBytes(volume); }});
+  weft::ingest::Retention retention(
+      maker, metrics, limits,
+      {.now = SteadyTime(), .free_bytes = [volume] { return FreeBytes(volume); }});
   WEFT_TRY(retention.Scan());
   weft::store::SafeReads safe;
   weft::relay_rates::TraceRates rates;

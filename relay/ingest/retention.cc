@@ -82,13 +82,13 @@ void Retention::ScanTrace(const std::string& path,
       continue;
     }
     store::ChunkName name = store::ParseChunkName(entry.name);
+    // The clock may have been ahead when it was written.
+    const Time written = std::min(entry.written, now_);
     Stream& stream = streams_[path + "/" + name.stream];
     stream.trace = &trace;
     stream.folder = path;
-    stream.chunks.push_back({.name = std::move(name),
-                             .bytes = entry.bytes,
-                             .begun = entry.written,
-                             .written = entry.written});
+    stream.chunks.push_back(
+        {.name = std::move(name), .bytes = entry.bytes, .begun = written, .written = written});
     Grow(trace, entry.bytes);
   }
   for (auto at = streams_.lower_bound(path + "/");

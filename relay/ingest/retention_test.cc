@@ -322,6 +322,20 @@ TEST_F(RetentionTest, TheLastPacketsOfAClosedStreamStayForAWhile) {
   EXPECT_TRUE(closed.last);
 }
 
+TEST_F(RetentionTest, FilesOfTheFutureGrowOldFromTheRelaysStartOn) {
+  limits_.age = std::chrono::hours(1);
+  Start();
+  Node node = Open("ns", "t");
+  Send(node, 5);
+  archive_->CloseTrace(node.trace);
+  now_ -= std::chrono::hours(5);
+  Start();
+  Pass(std::chrono::minutes(58));
+  EXPECT_EQ(Kept(node), 5U);
+  Pass(std::chrono::minutes(4));
+  EXPECT_EQ(Kept(node), 0U);
+}
+
 TEST_F(RetentionTest, WhatAKilledRelayWroteLastIsCountedByReadingIt) {
   limits_.age = std::chrono::hours(1);
   Start();

@@ -33,6 +33,7 @@ class LiveApi(node.Api):
 
     def __init__(self):
         self.views = {}
+        self.view_names = (f"view-{number}" for number in itertools.count())
         self.phase = "Recording"
         self.uid = ""
         self.relay_port = 0
@@ -90,7 +91,7 @@ class LiveApi(node.Api):
 
             def do_POST(self):  # pylint: disable=invalid-name
                 made = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                name = f"view-{len(api.views)}"
+                name = next(api.view_names)
                 made["metadata"] = {"name": name, "creationTimestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
                 api.views[name] = made
                 self.reply(201, json.dumps(made).encode())
@@ -105,6 +106,7 @@ class LiveApi(node.Api):
 @unittest.skipUnless(os.geteuid() == 0 and control_groups(), "needs root, and control groups to make")
 class Live(LifeTest):
     api_class = LiveApi
+    storage = ()  # options of the relay
 
     def setUp(self):
         super().setUp()
@@ -131,7 +133,7 @@ class Live(LifeTest):
         self.api.put("secrets", {"metadata": {"uid": "s", "name": "weft-relay-tls", "resourceVersion": "1"}, "data": data})
         self.api.relay_port = self.api.relay_port or free_port()
         return ("--api", f"127.0.0.1:{self.api.relay_port}", "--server", self.api.address, "--namespace", "weft",
-                "--plain-nodes")
+                "--plain-nodes", *self.storage)
 
     def kubectl(self, *words, to=None):
         """Standard output is a pipe, or the file `to`."""
@@ -243,6 +245,43 @@ class Live(LifeTest):
         self.assertEqual(len(stored), emitted)
         for _, path, _ in viewers:
             self.assert_same(path.read_text().splitlines(), stored, self.raised(said))
+
+    def assert_downloaded(self, folder):
+        """Downloads what is stored now into a new folder, and compares it with what was emitted."""
+        done = self.kubectl("download", "t", "-o", folder)
+        _, said = done.communicate(timeout=PATIENCE)
+        self.assertEqual(done.returncode, 0, said)
+        shown = subprocess.run([BUILD / "bin/weft", "view", folder], capture_output=True, text=True, timeout=PATIENCE,
+                               check=True).stdout
+        self.assertEqual(shown.count("emitter:tick"), self.emitted())
+
+    def test_live_and_download_go_on_while_the_relays_clock_is_an_hour_off(self):
+        self.kill_relay()
+        self.set_relay_clock("+0")
+        self.storage = ("--max-age", "30m")
+        self.start_relay()
+        pod = self.pod("one")
+        text = self.kubectl("live", "t", "--json", to="text")
+
+        def more_comes(name, *options):
+            self.assertEqual(self.emit(pod, 150, *options).wait(PATIENCE), 0)
+            self.wait_for(lambda: len((self.folder / "text").read_text().splitlines()) == self.emitted(), name)
+            self.assert_downloaded(self.folder / name)
+        more_comes("right")
+        for clock in ("+1h", "-1h"):
+            self.set_relay_clock(clock)
+            more_comes(f"set{clock}", "--pause-us", 20000)  # for a while
+        # The next relays know files only by the times that they have.
+        self.storage = ()
+        for clock in ("+1h", "-1h"):
+            self.kill_relay()
+            self.set_relay_clock(clock)
+            self.start_relay()
+            more_comes(f"started{clock}")
+        self.end_trace()
+        _, said = text.communicate(timeout=PATIENCE)
+        self.assertEqual(text.returncode, 0, said)
+        self.assert_text((self.folder / "text").read_text(), said)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ All processes of weft are real; the test is the kubelet and the API server (test
 writes certificates. Whatever is restarted, replaced or away, every event is counted once."""
 
 import base64
-import glob
 import os
 import re
 import socket
@@ -95,14 +94,8 @@ class Trust(LifeTest):
         """The lines of all relays."""
         return (self.folder / "relay.log").read_text().splitlines()
 
-    def start_relay(self, clock=None):
-        """`clock`: how far its clock is off, such as "+1h"."""
+    def start_relay(self):
         control, data = (f"127.0.0.1:{port}" for port in self.relay)
-        environment = dict(os.environ)
-        if clock:
-            library = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
-            self.assertTrue(library, "needs libfaketime")
-            environment |= {"LD_PRELOAD": library[0], "FAKETIME": clock, "DONT_FAKE_MONOTONIC": "1"}
         if self.old is None:
             self.old = Authority(self.folder, "old")
             self.api.trust(self.old, self.old)
@@ -115,7 +108,7 @@ class Trust(LifeTest):
                 [str(BUILD / "bin/weft-relay"), "--data-dir", str(self.folder / "relay"), "--control", control, "--data",
                  data, "--http", "127.0.0.1:0", "--api", f"127.0.0.1:{self.api_port}", "--server", self.api.address,
                  "--namespace", "weft"],
-                stdin=subprocess.DEVNULL, stderr=end, text=True, env=environment)
+                stdin=subprocess.DEVNULL, stderr=end, text=True, env=self.relay_environment())
         self.running.append(relay)
         found = self.wait_for(lambda: LISTENS.search("\n".join(self.log()[before:])), self.log)
         self.wait_for(lambda: "using the certificate" in "".join(self.log()[before:]), self.log)
@@ -160,7 +153,8 @@ class Trust(LifeTest):
         # A relay that was restarted has another key: a hello is refused, and the agent gets a new ticket. Its clock is
         # wrong from now on.
         self.kill_relay()
-        self.start_relay(clock="+1h")
+        self.set_relay_clock("+1h")
+        self.start_relay()
         more_comes()
         self.assertGreaterEqual(int(self.refused("wrong_ticket")), 1)
         self.assertEqual(self.api.reviews, 2)

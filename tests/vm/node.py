@@ -4,6 +4,7 @@ weft.ko. Control groups are laid out as by a kubelet. The test replaces the API 
 the agent's watches (HTTP of its own, on loopback) and takes the statuses that the agent writes."""
 
 import contextlib
+import glob
 import http.server
 import json
 import os
@@ -186,7 +187,7 @@ class NodeTest(LocalTest):
         relay = subprocess.Popen(
             [str(BUILD / "bin/weft-relay"), "--data-dir", str(self.folder / "relay"), "--control",
              control, "--data", data, "--http", "127.0.0.1:0", *self.relay_options()],
-            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=self.relay_environment())
         self.running.append(relay)
         self.addCleanup(relay.stderr.close)
         line = relay.stderr.readline()
@@ -199,6 +200,23 @@ class NodeTest(LocalTest):
     def relay_options(self):
         """Further ones."""
         return ()
+
+    def set_relay_clock(self, off):
+        """Sets the clock of the next relays, and of the one that runs if this was called before its start. `off`: how
+        far it is off, such as "+1h"."""
+        new = self.folder / "clock.new"
+        new.write_text(f"{off}\n")
+        new.rename(self.folder / "clock")
+
+    def relay_environment(self):
+        """The monotonic clock and the times of files are not changed."""
+        environment, clock = dict(os.environ), self.folder / "clock"
+        if clock.exists():
+            library = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
+            self.assertTrue(library, "needs libfaketime")
+            environment |= {"LD_PRELOAD": library[0], "FAKETIME_TIMESTAMP_FILE": str(clock), "FAKETIME_NO_CACHE": "1",
+                            "DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1"}
+        return environment
 
     def kill_relay(self):
         self.relay_process.kill()
