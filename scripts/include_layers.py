@@ -101,7 +101,7 @@ FLOORS = {
          "ring_set"),
         ("decide",),
         ("emit",),
-        ("app_probes", "hook_calls", "hook_depth", "hook_fast", "hook_values", "hooks", "hooks_asm", "hooks_go",
+        ("app_probes", "hook_calls", "hook_depth", "hook_fast", "hook_slow", "hook_values", "hooks", "hooks_asm", "hooks_go",
          "registry", "statedump", "statedump_events"),
         ("lifecycle",),
         ("interpose", "interpose_asm", "library", "program", "replaced", "seccomp_install"),

@@ -64,6 +64,9 @@ struct weft_hook_call {
   (offsetof(struct weft_hook_call, member) == offsetof(struct weft_hook_call_head, member))
 _Static_assert(WEFT_IN_HEAD(hook) && WEFT_IN_HEAD(slot) && WEFT_IN_HEAD(turn), "lib/abi/hooks.h");
 
+// What a stub and unwinders read lies at the stub's own distance from the begin of this table.
+extern struct weft_hook_stub_data weft_hook_stub_data[WEFT_HOOK_STUBS]
+    __attribute__((visibility("hidden")));
 // Indexed by the call's number; NULL before the first call. Pages that no call uses take no memory.
 extern struct weft_hook_call* weft_hook_calls __attribute__((visibility("hidden")));
 

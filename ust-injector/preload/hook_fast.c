@@ -1,23 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way that most calls of hooked functions take (hooks.h): numbers, entry and exit, a thread
-// that was seen before. An event without filter and context is recorded here. Everything else goes
-// to hooks.c.
-//
-// This file is compiled without vector registers (-mgeneral-regs-only), and calls nothing that uses
-// them, but by weft_hook_call_slowly.
-#include "ust-injector/preload/hooks_asm.h"
+// See hook_fast.h. This file is compiled without vector registers (-mgeneral-regs-only), and calls
+// nothing that uses them, but by weft_hook_call_slowly.
+#include "ust-injector/preload/hook_fast.h"
 
 #if defined(__x86_64__)
 
 #include "ust-injector/preload/decide.h"
 #include "ust-injector/preload/hook_calls.h"
 #include "ust-injector/preload/hook_depth.h"
+#include "ust-injector/preload/hook_slow.h"
 
 static inline struct weft_event* event_at(uint64_t address) {
   return (struct weft_event*)(uintptr_t)address;
 }
 
-// False: the event was never recorded (hooks.c prepares it).
+// False: the event was never recorded (hook_slow.c prepares it).
 static inline bool is_prepared(const struct weft_event* event) {
   // acquire: pairs with the release of `emit`, which is stored last
   return event == NULL || __atomic_load_n(&event->emit, __ATOMIC_ACQUIRE) != NULL;

@@ -10,7 +10,8 @@
 // recorded and counts as discarded (memory).
 //
 // A call of a hooked function takes little more than the two reads of the clock. Most of them take
-// the way of hook_fast.c, which uses no vector registers, so that none is saved; hooks.c does all.
+// the way of hook_fast.c, which uses no vector registers, so that none is saved; hook_slow.c does
+// all.
 //
 // enter and leave run in any thread, in signal handlers, in fork and vfork children.
 #ifndef WEFT_UST_INJECTOR_PRELOAD_HOOKS_H_
@@ -21,12 +22,6 @@
 #if defined(__x86_64__)
 // An agent finds it in the table of symbols.
 extern struct weft_hooks weft_hooks __attribute__((visibility("default")));
-
-// Fills in the replacements of weft_hooks (replaced.c). An agent takes a library that it loaded,
-// and that has none, for one whose load broke off.
-void weft_replaced_start(void);
-#else
-static inline void weft_replaced_start(void) {}
 #endif
 
 // Called once, when the library has started.

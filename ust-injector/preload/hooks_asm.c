@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of hooks.c that C cannot express. All of them keep every register that a caller could
+// The parts of hooks that C cannot express. All of them keep every register that a caller could
 // rely on: gcc's -fipa-ra lets a caller keep values in registers that it knows its callee leaves
 // alone. The library uses no upper halves of vector registers.
 //

@@ -22,35 +22,12 @@ struct weft_hook_registers {
 // Stands in each page of stubs, where other code has instructions. It is what DW_OP_const4s pushes.
 #define WEFT_HOOK_PAGE_MARK 0x63b5d94e
 
-// What a stub and unwinders read lies at the stub's own distance from the begin of this table.
-extern struct weft_hook_stub_data weft_hook_stub_data[WEFT_HOOK_STUBS]
-    __attribute__((visibility("hidden")));
 extern const uint8_t weft_hook_stubs[] __attribute__((visibility("hidden")));
 
-// Where thunks go; in hooks_asm.c.
+// Where thunks go.
 void weft_hook_entry(void) __attribute__((visibility("hidden")));
 
-// Returns the stub to go to; NULL: the thread goes on in the thunk. In hook_fast.c.
-const void* weft_hook_enter(const struct weft_hook_registers* registers, struct weft_hook* hook)
-    __attribute__((visibility("hidden")));
-// Returns the address that the function would have returned to.
-uint64_t weft_hook_leave(const struct weft_hook_registers* registers, uint64_t number)
-    __attribute__((visibility("hidden")));
-// These two do the same for every hook, and use vector registers.
-const void* weft_hook_enter_slowly(const struct weft_hook_registers* registers,
-                                   struct weft_hook* hook) __attribute__((visibility("hidden")));
-uint64_t weft_hook_leave_slowly(const struct weft_hook_registers* registers, uint64_t number)
-    __attribute__((visibility("hidden")));
-// Records the entry alone, of a function of Go. `registers` end with r11; the depth is 0.
-void weft_hook_enter_only(const struct weft_hook_registers* registers, struct weft_hook* hook)
-    __attribute__((visibility("hidden")));
-
-// Called by the program's unwinder for the frame of a stub, as the Itanium C++ ABI says
-// (Exception Handling, 1.6.2): the function of its call is being left. In hooks.c.
-int weft_hook_personality(int version, int actions, uint64_t exception_class, void* exception,
-                          void* context) __attribute__((visibility("hidden")));
-
-// Calls a function that uses vector registers, which it saves. In hooks_asm.c.
+// Calls a function that uses vector registers, which it saves.
 typedef void weft_hook_slow_fn(void);
 uint64_t weft_hook_call_slowly(weft_hook_slow_fn* function, const void* first, const void* second,
                                const void* third, const void* fourth)

@@ -3,6 +3,7 @@
 // called by weft_hook_call_slowly.
 #include "ust-injector/preload/hooks_go.h"
 
+#include "ust-injector/preload/hook_slow.h"
 #include "ust-injector/preload/hooks_asm.h"
 
 #if defined(__x86_64__)

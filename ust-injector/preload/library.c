@@ -5,10 +5,17 @@
 #include "ust-injector/preload/app_context.h"
 #include "ust-injector/preload/app_probes.h"
 #include "ust-injector/preload/emit.h"
+#include "ust-injector/preload/hooks.h"
 #include "ust-injector/preload/keep.h"
 #include "ust-injector/preload/lifecycle.h"
 #include "ust-injector/preload/registry.h"
+#include "ust-injector/preload/replaced.h"
 #include "ust-injector/preload/statedump.h"
+
+__attribute__((constructor)) static void on_load(void) {
+  weft_replaced_start();
+  if (weft_process_ready()) weft_hooks_start();
+}
 
 void weft_object_register(struct weft_object* object) {
   object->library = &weft_library;

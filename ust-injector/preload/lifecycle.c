@@ -151,11 +151,6 @@ bool weft_process_ready(void) {
   return state == WEFT_PROCESS_READY;
 }
 
-__attribute__((constructor)) static void on_load(void) {
-  weft_replaced_start();
-  if (weft_process_ready()) weft_hooks_start();
-}
-
 // --- trial ---------------------------------------------------------------------------------------
 
 static int find_undecided(void* data, struct weft_registry_entry* entry) {

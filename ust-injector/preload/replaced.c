@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that stand in the place of those of a program's C library, if an agent loaded
-// libweft.so into the running program (lib/abi/hooks.h, A4): a preloaded library does it by its
-// place in the order of libraries, and ld.so tells unwinders where it is.
-//
-// They run in any thread, in signal handlers, and in children that share the program's memory. They
-// use neither thread-local memory nor restartable sequences.
+// See replaced.h.
+#include "ust-injector/preload/replaced.h"
+
 #if defined(__x86_64__)
 
 #include <elf.h>
