@@ -2,15 +2,13 @@
 // See elf_file.h.
 #include "cli/elf_file.h"
 
-#include <cstring>
-
 #include "lib/elf/elf_image.h"
+#include "lib/elf/offered_events.h"
 
 namespace weft::cli {
 namespace {
 
-// A file with more of these is not worth looking at.
-constexpr size_t kMaxEvents = 16384;
+// A file that needs more libraries is not worth looking at.
 constexpr size_t kMaxNeeded = 1024;
 
 void AddSearch(std::string_view list, ElfFile& file) {
@@ -36,19 +34,6 @@ void ReadDynamic(const ElfImage& image, const ElfSection& section, ElfFile& file
   }
 }
 
-Status ReadEvents(Bytes section, ElfFile& file) {
-  while (section.size() >= sizeof(weft_event_desc) && file.events.size() < kMaxEvents) {
-    weft_event_desc header{};
-    std::memcpy(&header, section.data(), sizeof(header));
-    if (header.size < sizeof(header) || header.size > section.size())
-      return Fail(ErrorCode::kCorrupt, "event descriptions: wrong size");
-    WEFT_ASSIGN(EventDescription event, EventDescription::Parse(section.first(header.size)));
-    file.events.push_back(std::move(event));
-    section = section.subspan(header.size);
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<ElfFile> ParseElf(Bytes bytes) {
@@ -59,14 +44,12 @@ Result<ElfFile> ParseElf(Bytes bytes) {
     file.has_interpreter = file.has_interpreter || segment.p_type == PT_INTERP;
     return true;
   });
-  Status status;
   image.EachSection([&](const ElfSection& section) {
     if (section.header.sh_type == SHT_DYNAMIC) ReadDynamic(image, section, file);
-    if (section.header.sh_type == SHT_PROGBITS && section.name == "weft_desc")
-      status = ReadEvents(section.bytes().value_or(Bytes()), file);
-    return status.has_value();
+    return true;
   });
-  if (!status) return std::unexpected(std::move(status.error()));
+  uint64_t bytes_left = kMaxDescriptionBytes;
+  WEFT_ASSIGN(file.events, OfferedEvents(image, bytes_left));
   return file;
 }
 

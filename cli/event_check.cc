@@ -3,43 +3,17 @@
 #include "cli/event_check.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 
 #include "lib/api/diagnostic.h"
 #include "lib/api/filters.h"
 #include "lib/api/nearest.h"
+#include "lib/api/rule_check.h"
 #include "lib/event/match.h"
 
 namespace weft::cli {
 namespace {
-
-// Events that libweft.so itself provides in every process; no program's file offers them.
-constexpr std::string_view kOwnProviders[] = {
-    "lttng_ust_tracef:", "lttng_ust_tracelog:", "lttng_ust_statedump:", "weft_"};
-// The statedump, which a pattern may mean, too (ust-injector/preload/statedump.c).
-constexpr const char* kStatedumpEvent = "lttng_ust_statedump:bin_info";
-constexpr std::string_view kStatedumpFields[] = {
-    "baddr", "memsz", "path", "is_pic", "has_build_id", "build_id", "has_debug_link", "procname"};
-
-bool IsOwn(const std::string& name) {
-  return std::ranges::any_of(kOwnProviders,
-                             [&](std::string_view own) { return name.starts_with(own); });
-}
-
-bool Means(const api::EventRule& rule, const std::string& name, int32_t loglevel) {
-  const auto levels = rule.log_level.AdmittedLevels();
-  const weft_match_rule match = {
-      .pattern = rule.name.c_str(),
-      .exclusion =
-          [](const void* of, uint32_t i) {
-            return (*static_cast<const std::vector<std::string>*>(of))[i].c_str();
-          },
-      .exclusions = &rule.exclude,
-      .exclusion_count = static_cast<uint32_t>(rule.exclude.size()),
-      .loglevel_min = levels.min,
-      .loglevel_max = levels.max};
-  return weft_match_event(&match, name.c_str(), loglevel);
-}
 
 class Checker {
  public:
@@ -49,7 +23,7 @@ class Checker {
   EventCheck Run(const std::vector<api::Trace>& traces) {
     for (const api::Trace& trace : traces) {
       for (const api::EventRule& rule : trace.spec.user.events) {
-        if (IsOwn(rule.name)) continue;
+        if (api::IsOfLibrary(rule.name)) continue;
         CheckName(rule);
         CheckFields(rule.filter, {&rule}, true);
       }
@@ -78,7 +52,7 @@ class Checker {
     bool all_known = !spec.RecordsKernel();
     Rules rules;
     for (const api::EventRule& rule : spec.user.events) {
-      if (IsOwn(rule.name) || EventsOf({&rule}).empty())
+      if (api::IsOfLibrary(rule.name) || EventsOf({&rule}).empty())
         all_known = false;
       else
         rules.push_back(&rule);
@@ -100,10 +74,9 @@ class Checker {
     std::vector<std::string_view> fields;
     for (const EventDescription* event : events)
       for (const FieldDescription& field : event->fields) fields.push_back(field.name);
-    const bool means_statedump = std::ranges::any_of(
-        rules, [](const auto* rule) { return Means(*rule, kStatedumpEvent, 13); });
-    if (means_statedump)
-      fields.insert(fields.end(), std::begin(kStatedumpFields), std::end(kStatedumpFields));
+    const bool means_statedump =
+        std::ranges::any_of(rules, [](const auto* rule) { return api::MatchesStatedump(*rule); });
+    if (means_statedump) std::ranges::copy(api::StatedumpFields(), std::back_inserter(fields));
     std::string who;
     for (const api::EventRule* rule : rules)
       who += (who.empty() ? "" : ", ") + api::Quote(rule->name);
@@ -124,8 +97,9 @@ class Checker {
     std::vector<const EventDescription*> events;
     for (const OfferedBy& file : offered_.files)
       for (const EventDescription& event : file.events)
-        if (std::ranges::any_of(
-                rules, [&](const auto* rule) { return Means(*rule, event.name, event.loglevel); }))
+        if (std::ranges::any_of(rules, [&](const auto* rule) {
+              return api::MatchesEvent(*rule, event.name, event.loglevel);
+            }))
           events.push_back(&event);
     return events;
   }

@@ -412,12 +412,16 @@ class Planner {
   // After FillReady. A Trace that records and has no event is the usual sign of a wrong name.
   void FillReceiving() {
     const api::EventCounts& events = plan_.status.events;
+    const std::string not_offered = DescribeNotOffered(trace_.spec.user.events, live_);
     if (events.delivered > 0)
-      return Set(api::kConditionReceiving, ConditionStatus::kTrue, "Delivered", "");
+      return Set(api::kConditionReceiving, ConditionStatus::kTrue, "Delivered", not_offered);
     if (events.recorded + events.discarded > 0)
       return Set(api::kConditionReceiving, ConditionStatus::kUnknown, "NotDelivered",
-                 "events were recorded, and none is at the relay yet");
+                 "events were recorded, and none is at the relay yet" +
+                     (not_offered.empty() ? "" : "; " + not_offered));
     if (plan_.status.phase != api::Phase::kRecording) return;
+    if (!not_offered.empty())
+      return Set(api::kConditionReceiving, ConditionStatus::kFalse, "NotOffered", not_offered);
     Set(api::kConditionReceiving, ConditionStatus::kFalse, "NoEvents",
         "no event was recorded yet. If there should be some: do the names of events, the filter "
         "and "
@@ -524,7 +528,8 @@ class Planner {
       if (before != nullptr && before->reason == now.reason) continue;
       if (StaysReady(before, now)) continue;
       if (now.reason == "WaitingForNodes" || now.reason == "Valid" || now.reason == "Draining" ||
-          now.type == api::kConditionDrained || now.type == api::kConditionReceiving)
+          now.type == api::kConditionDrained ||
+          (now.type == api::kConditionReceiving && now.reason != "NotOffered"))
         continue;
       if (now.type == api::kConditionReady && now.reason == "InvalidSpec") continue;
       const bool is_of_nodes =
@@ -537,12 +542,12 @@ class Planner {
       const bool is_end = now.reason == "Completed" || now.reason == "Uninstalled";
       std::string text = now.message.empty() ? "the Trace is now: " + now.reason : now.message;
       if (is_end) text += ". " + api::Describe(events);
-      plan_.notes.push_back({.warning = is_of_nodes || now.reason == "NoPods" ||
-                                        now.reason == "NoNodes" || now.reason == "NothingTraced" ||
-                                        now.reason == "InvalidSpec" ||
-                                        (is_end && events.missing > 0),
-                             .reason = now.reason,
-                             .text = std::move(text)});
+      plan_.notes.push_back(
+          {.warning = is_of_nodes || now.reason == "NotOffered" || now.reason == "NoPods" ||
+                      now.reason == "NoNodes" || now.reason == "NothingTraced" ||
+                      now.reason == "InvalidSpec" || (is_end && events.missing > 0),
+           .reason = now.reason,
+           .text = std::move(text)});
     }
   }
 

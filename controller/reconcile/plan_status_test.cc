@@ -347,6 +347,49 @@ TEST_F(Life, SaysWhetherTheRelayIsThereAndHasEvents) {
   EXPECT_EQ(condition(api::kConditionReceiving)->status, api::ConditionStatus::kTrue);
 }
 
+TEST_F(Life, NamesRulesThatNoNodeOffers) {
+  const auto receiving = [&] {
+    return *api::FindCondition(s_.trace.status.conditions, api::kConditionReceiving);
+  };
+  s_.trace.spec.user.events = {{.name = "a:x"}, {.name = "a:y"}};
+  AddPod("a", "n1", true);
+  AddPod("b", "n2", true);
+  Step();
+  Say(0, api::kConditionReady);
+  Say(1, api::kConditionReady);
+  Step();
+  EXPECT_EQ(receiving().reason, "NoEvents");
+
+  api::SessionStatus& first = s_.sessions.at(0).status;
+  api::SessionStatus& second = s_.sessions.at(1).status;
+  first.event_rules = {{"a:x", "no a:x"}, {"a:y", ""}};
+  second.pods.traced = 1;
+  Step();
+  EXPECT_EQ(receiving().reason, "NoEvents") << "the other node does not know yet";
+  second.pods.traced = 0;
+  EXPECT_EQ(Reasons(Step()), "NotOffered ") << "the other node has no program";
+  EXPECT_EQ(receiving().status, api::ConditionStatus::kFalse);
+  EXPECT_EQ(receiving().message, "no a:x");
+
+  second.event_rules = {{"a:x", "no a:x, but a:z"}, {"a:y", "no a:y"}};
+  Step();
+  EXPECT_EQ(receiving().message, "no a:x, but a:z");
+
+  second.events.delivered = second.events.recorded = 1;
+  Step();
+  EXPECT_EQ(receiving().reason, "Delivered");
+  EXPECT_EQ(receiving().message, "no a:x, but a:z") << "it is told beside what is delivered";
+
+  second.event_rules[0].problem = "";
+  Step();
+  EXPECT_EQ(receiving().message, "");
+
+  first.event_rules = {{"a:x", "no a:x"}, {"a:old", "no a:old"}};
+  second.event_rules.clear();
+  Step();
+  EXPECT_EQ(receiving().message, "") << "of another version of the spec";
+}
+
 TEST_F(Life, SaysWhichBuffersAreSmallerThanAskedFor) {
   const auto buffers = [&] {
     return api::FindCondition(s_.trace.status.conditions, api::kConditionBuffersGranted);

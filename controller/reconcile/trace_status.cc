@@ -229,6 +229,33 @@ api::EventCounts CountEvents(const std::vector<api::TraceSession>& sessions,
   return sum;
 }
 
+std::string DescribeNotOffered(const std::vector<api::EventRule>& rules,
+                               const std::vector<const api::TraceSession*>& sessions) {
+  std::vector<const std::vector<api::EventRuleState>*> nodes;
+  for (const api::TraceSession* session : sessions) {
+    const std::vector<api::EventRuleState>& states = session->status.event_rules;
+    // What an agent reports of an older spec has other rules. An older agent reports none.
+    if (session->status.observed_generation == session->metadata.generation &&
+        std::ranges::equal(states, rules, {}, &api::EventRuleState::event, &api::EventRule::name))
+      nodes.push_back(&states);
+    else if (session->status.pods.traced > 0)
+      return "";
+  }
+  std::string text;
+  for (std::size_t i = 0; i < rules.size() && text.size() < api::limits::kMessage; ++i) {
+    std::string problem;
+    bool is_offered = false;
+    for (const auto* states : nodes) {
+      const std::string& one = states->at(i).problem;
+      is_offered |= one.empty();
+      // The longest one names the most of what there is.
+      if (one.size() > problem.size()) problem = one;
+    }
+    if (!is_offered && !problem.empty()) text += (text.empty() ? "" : "; ") + problem;
+  }
+  return text.substr(0, api::limits::kMessage);
+}
+
 void SetCondition(std::vector<api::Condition>& conditions, api::Condition condition,
                   kube::WallTime now) {
   auto found = std::ranges::find(conditions, condition.type, &api::Condition::type);

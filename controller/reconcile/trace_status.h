@@ -56,6 +56,11 @@ bool IsRemoved(const api::RemovedSessions& removed, const api::TraceSession& ses
 api::EventCounts CountEvents(const std::vector<api::TraceSession>& sessions,
                              const api::RemovedSessions& removed);
 
+// Returns the problems of the rules that no node offers, as the agents describe them; "": there are
+// none, or a node with traced pods does not know yet. `sessions`: those that count.
+std::string DescribeNotOffered(const std::vector<api::EventRule>& rules,
+                               const std::vector<const api::TraceSession*>& sessions);
+
 // Sets a condition; its time changes with its status only.
 void SetCondition(std::vector<api::Condition>& conditions, api::Condition condition,
                   kube::WallTime now);

@@ -115,6 +115,8 @@ inline constexpr std::size_t kTraceFolder = kDnsLabel + 1 + kTraceName + 1 + kUu
 inline constexpr std::size_t kAddress = 253 + 1 + 5;  // a domain name, a colon, a port
 inline constexpr std::size_t kReason = 128;           // as metav1.Condition's reason, shortened
 inline constexpr std::size_t kMessage = 1024;
+// What is wrong with one rule of kEventRules, which are all in a session's status.
+inline constexpr std::size_t kRuleProblem = 512;
 
 }  // namespace weft::api::limits
 

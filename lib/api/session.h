@@ -65,6 +65,8 @@ struct SessionStatus {
   std::vector<Condition> conditions;  // all but Accepted and Receiving
   PodCounts pods;
   EventCounts events;
+  // In the order of record.user.events; empty: not known yet.
+  std::vector<EventRuleState> event_rules;
   bool operator==(const SessionStatus&) const = default;
 };
 

@@ -64,6 +64,13 @@ struct SkippedPods {
   bool operator==(const SkippedPods&) const = default;
 };
 
+// What a node's programs offer for one rule of spec.user.events.
+struct EventRuleState {
+  std::string event;    // the rule's name
+  std::string problem;  // what no running program offers (lib/api/rule_check.h); "": they offer it
+  bool operator==(const EventRuleState&) const = default;
+};
+
 struct PodCounts {
   std::int64_t matched = 0;
   std::int64_t traced = 0;

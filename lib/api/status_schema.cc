@@ -97,6 +97,16 @@ TypePtr<EventCounts> EventsSchema() {
                  "Discarded, overwritten and lost events by stage and reason.")});
 }
 
+TypePtr<EventRuleState> EventRuleSchema() {
+  using T = EventRuleState;
+  return Object<T>(
+      "EventRuleState",
+      {MakeField("event", &T::event, Text(limits::kEventName), "Name in the rule.", kRequired),
+       MakeField("problem", &T::problem, Text(limits::kRuleProblem),
+                 "What no running program of the pods offers: the event, or a field that the "
+                 "filter names. Absent: a program offers it.")});
+}
+
 TypePtr<RemovedSessions> RemovedSessionsSchema() {
   using T = RemovedSessions;
   return Object<T>(
@@ -179,7 +189,10 @@ TypePtr<SessionStatus> SessionStatusSchema() {
                  "Counts of the node's selected pods that have the library."),
        MakeField("events", &T::events, EventsSchema(),
                  "Counts of the node's events, at most 6 s old while they change. No count ever "
-                 "falls.")}));
+                 "falls."),
+       MakeField("eventRules", &T::event_rules, ListOf(EventRuleSchema(), limits::kEventRules),
+                 "For each rule of record.user.events, whether programs on this node offer its "
+                 "events. Absent: no program has been looked at for some seconds.")}));
   return schema;
 }
 

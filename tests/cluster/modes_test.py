@@ -84,6 +84,26 @@ class Modes(TrustCases, ViewCases, WeftTest):
         self.wait_for(lambda: get("share", "trace", "t")["status"].get("storage", {}).get("removedEvents") == removed(),
                       "the status has another count of what was removed than the relay")
 
+    def test_rules_that_no_program_offers_are_named(self):
+        """A misspelt event, and a misspelt field in a filter: with what there is, also beside a rule that is right."""
+        self.start("misspelt")
+        rules = [{"name": "tenant:wrok"}, {"name": "tenant:work", "filter": "nubmer > 0"}]
+        wrong = trace("wrong", "tenant", user={"events": rules})
+        self.apply(wrong, namespace="misspelt")
+
+        def said():
+            condition = self.condition("misspelt", "wrong", "Receiving")
+            return condition["reason"], condition.get("message", "")
+        event = ('event "tenant:wrok": running programs offer no such tracepoint, did you mean "tenant:work"?')
+        field = ('filter of event "tenant:work": no event that running programs offer for it has a field "nubmer", '
+                 'did you mean "number"?')
+        self.wait_for(lambda: said() == ("NotOffered", f"{event}; {field}"), "the Trace does not say what is wrong")
+        rules[1]["filter"] = "number >= 0"
+        self.apply(wrong, namespace="misspelt")
+        self.wait_for(lambda: said() == ("NotOffered", event), "the field that was mended is still named")
+        self.run_tenant("misspelt")
+        self.wait_for(lambda: said() == ("Delivered", event), "the wrong rule is not named beside the right one")
+
     def test_rings_in_full_use_are_moved_into_huge_pages(self):
         why = why_no_huge_page()
         if why:

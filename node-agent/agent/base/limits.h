@@ -92,6 +92,16 @@ inline constexpr std::chrono::milliseconds kCgroupInterval{200};
 // a session may have open.
 inline constexpr std::chrono::seconds kProbeInterval{5};
 inline constexpr size_t kMaxProbedFiles = 256;
+// How long the agent waits before it looks again at which events programs offer, as long as none
+// offers one that a Trace names: kEventInterval, and at least kEventRest times as long as the look
+// took. After kLooksUntilNotOffered looks that is reported. One look reads at most so many files of
+// so many processes, and of each file at most so many bytes of sections' names.
+inline constexpr std::chrono::seconds kEventInterval{5};
+inline constexpr int kEventRest = 20;
+inline constexpr int kLooksUntilNotOffered = 2;
+inline constexpr size_t kMaxSearchedProcesses = 4096;
+inline constexpr size_t kMaxSearchedFiles = 4096;
+inline constexpr uint64_t kMaxSectionNames = uint64_t{1} << 20;
 // A container runtime's file about a container or an image, how many containers are remembered of
 // which such files were read, and how much of an image's LD_PRELOAD a message quotes.
 inline constexpr size_t kMaxRuntimeFile = size_t{1} << 20;

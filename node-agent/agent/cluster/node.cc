@@ -22,7 +22,8 @@ Node::Node(Agent& agent, kube::Client& client, std::string name, std::string kub
               [this](std::string text) { Note(std::move(text)); }),
       probes_(agent, pods_, kernel_.support()),
       attach_(agent, pods_),
-      hooks_(agent, pods_, [this](std::string text) { Note(std::move(text)); }) {}
+      hooks_(agent, pods_, [this](std::string text) { Note(std::move(text)); }),
+      events_(agent, pods_) {}
 
 // An agent that follows goes on from the counts that the consumers told last.
 Node::~Node() {
@@ -175,7 +176,8 @@ void Node::Tick(int64_t now_ns) {
   const bool probes_due = probes_.Poll(now_ns);
   const bool attach_due = attach_.Poll();
   const bool hooks_due = hooks_.Poll();
-  if (kernel.is_due || probes_due || attach_due || hooks_due) settled_ = false;
+  const bool events_due = events_.Poll(now_ns);
+  if (kernel.is_due || probes_due || attach_due || hooks_due || events_due) settled_ = false;
   Settle(now_ns);
 }
 
@@ -268,6 +270,7 @@ void Node::SettleSession(const std::string& uid, Session& session,
   });
   kernel_.SettleScope(session, scope);
   probes_.Settle(uid, session);
+  events_.Settle(uid, session);
 }
 
 // Gives up on sessions whose TraceSession was deleted: after kLastRelayWait, what their relay did

@@ -20,8 +20,8 @@
 //   1. Before pods and TraceSessions were listed once, nothing is begun or ended.
 //   2. A session is removed only when its TraceSession is gone and its channels are drained.
 //   3. What is reported of a session never falls (status_reports.h).
-// The parts: pod_table.h (pods), kernel_part.h, probe_part.h (weft.ko), attach_part.h, hook_part.h,
-// status_reports.h. All runs in the agent's loop, but for the watches and the writing of statuses.
+// Parts: pod_table.h, kernel_part.h and probe_part.h (weft.ko), attach_part.h, hook_part.h,
+// event_part.h, status_reports.h. They run in the agent's loop, but for watches and status writes.
 #ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_NODE_H_
 #define WEFT_NODE_AGENT_AGENT_CLUSTER_NODE_H_
 
@@ -36,6 +36,7 @@
 #include "node-agent/agent/cluster/absence.h"
 #include "node-agent/agent/cluster/attach_part.h"
 #include "node-agent/agent/cluster/consumer_deaths.h"
+#include "node-agent/agent/cluster/event_part.h"
 #include "node-agent/agent/cluster/feed.h"
 #include "node-agent/agent/cluster/hook_part.h"
 #include "node-agent/agent/cluster/kernel_part.h"
@@ -106,6 +107,7 @@ class Node final : public AgentListener {
   ProbePart probes_;
   AttachPart attach_;
   HookPart hooks_;
+  EventPart events_;
   std::map<std::string, api::TraceSession> impossible_;  // orders that cannot be followed, by uid
   std::map<std::string, std::string> why_impossible_;    // by uid
   ConsumerDeaths deaths_;

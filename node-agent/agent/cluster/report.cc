@@ -230,6 +230,21 @@ void SetAttached(api::SessionStatus& status, const Session& session, const Selec
         Join(session.attach_notices), now);
 }
 
+// What an agent before reported of the same order holds until this one knows.
+std::vector<api::EventRuleState> DescribeRules(const Session& session) {
+  const api::TraceSession& order = *session.order;
+  const std::vector<api::EventRule>& rules = order.spec.record.user.events;
+  if (session.rule_problems.size() != rules.size())
+    return order.status.observed_generation == order.metadata.generation
+               ? order.status.event_rules
+               : std::vector<api::EventRuleState>();
+  std::vector<api::EventRuleState> states;
+  states.reserve(rules.size());
+  for (size_t i = 0; i < rules.size(); ++i)
+    states.push_back({rules[i].name, session.rule_problems[i]});
+  return states;
+}
+
 // Not set before the first connection, or failure.
 void SetRelay(api::SessionStatus& status, const Session& session, kube::WallTime now) {
   const bool is_connected = std::ranges::any_of(session.channels, &SessionChannel::ready);
@@ -264,6 +279,7 @@ api::SessionStatus MakeStatus(const Session& session, const SelectedPods& pods,
     Set(status, order, api::kConditionDrained, drained, drained ? "Drained" : "Draining", "", now);
     return status;
   }
+  status.event_rules = DescribeRules(session);
   SetRelay(status, session, now);
   if (!consumer.empty())
     Set(status, order, api::kConditionConsumerHealthy, false, "ConsumerOutOfMemory", consumer, now);

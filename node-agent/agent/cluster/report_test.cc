@@ -97,6 +97,22 @@ TEST_F(Report, SaysWhetherTheRelayCanBeConnectedTo) {
   EXPECT_EQ(relay(status)->status, api::ConditionStatus::kTrue);
 }
 
+TEST_F(Report, SaysWhichRulesAreNotOffered) {
+  using Rules = std::vector<api::EventRuleState>;
+  pods_ = {.reachable = {{"a", true}}, .names = {}};
+  EXPECT_EQ(MakeStatus(session_, pods_, kernel_, kNow).event_rules, Rules()) << "not known yet";
+  session_.rule_problems = {"no such tracepoint"};
+  api::SessionStatus status = MakeStatus(session_, pods_, kernel_, kNow);
+  EXPECT_EQ(status.event_rules, Rules({{"shop:*", "no such tracepoint"}}));
+
+  session_.order->status = status;
+  session_.rule_problems.clear();
+  EXPECT_EQ(MakeStatus(session_, pods_, kernel_, kNow).event_rules, status.event_rules)
+      << "an agent that begins keeps what the one before said";
+  ++session_.order->metadata.generation;
+  EXPECT_EQ(MakeStatus(session_, pods_, kernel_, kNow).event_rules, Rules());
+}
+
 TEST_F(Report, SaysWhatOfAttachIsNotDone) {
   const auto attached = [](const api::SessionStatus& status) {
     return api::FindCondition(status.conditions, api::kConditionProcessesAttached);

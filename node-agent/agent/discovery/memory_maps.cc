@@ -25,6 +25,35 @@ bool Take(std::string_view& text, T& value, int base, char behind) {
   return true;
 }
 
+// What is mapped, not opened.
+struct Place {
+  std::string path;
+  UniqueFd fd;
+  struct stat st{};
+};
+
+Result<Place> FindPlace(int32_t pid, const Mapping& mapping) {
+  std::array<char, 96> path;
+  std::snprintf(path.data(), path.size(), "/proc/%d/map_files/%llx-%llx", pid,
+                static_cast<unsigned long long>(mapping.start),
+                static_cast<unsigned long long>(mapping.end));
+  Place place{.path = path.data(), .fd = UniqueFd(open(path.data(), O_PATH | O_CLOEXEC))};
+  if (!place.fd) {
+    if (errno == EPERM || errno == EACCES)
+      return Fail(ErrorCode::kPermission, place.path + ": not permitted");
+    return Fail(ErrorCode::kNotFound, place.path + ": is gone");
+  }
+  if (fstat(place.fd.get(), &place.st) != 0) return FailErrno(place.path);
+  return place;
+}
+
+Result<UniqueFd> Open(const Place& place, int access) {
+  const std::string path = "/proc/self/fd/" + std::to_string(place.fd.get());
+  UniqueFd fd(open(path.c_str(), access | O_CLOEXEC | O_NONBLOCK));
+  if (!fd) return FailErrno(place.path);
+  return fd;
+}
+
 }  // namespace
 
 std::optional<Mapping> ParseMapping(std::string_view line) {
@@ -73,24 +102,18 @@ Result<std::vector<Mapping>> ReadMappings(int32_t pid, size_t max_bytes) {
 }
 
 Result<UniqueFd> OpenMapping(int32_t pid, const Mapping& mapping) {
-  std::array<char, 96> path;
-  std::snprintf(path.data(), path.size(), "/proc/%d/map_files/%llx-%llx", pid,
-                static_cast<unsigned long long>(mapping.start),
-                static_cast<unsigned long long>(mapping.end));
-  const UniqueFd place(open(path.data(), O_PATH | O_CLOEXEC));
-  if (!place) {
-    if (errno == EPERM || errno == EACCES)
-      return Fail(ErrorCode::kPermission, std::string(path.data()) + ": not permitted");
-    return Fail(ErrorCode::kNotFound, std::string(path.data()) + ": is gone");
-  }
-  struct stat st{};
-  if (fstat(place.get(), &st) != 0) return FailErrno(path.data());
-  if (!S_ISREG(st.st_mode) || st.st_ino != mapping.inode || st.st_dev != mapping.device)
-    return Fail(ErrorCode::kNotFound, std::string(path.data()) + ": is something else by now");
-  std::snprintf(path.data(), path.size(), "/proc/self/fd/%d", place.get());
-  UniqueFd fd(open(path.data(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
-  if (!fd) return FailErrno(path.data());
-  return fd;
+  WEFT_ASSIGN(const Place place, FindPlace(pid, mapping));
+  if (!S_ISREG(place.st.st_mode) || place.st.st_ino != mapping.inode ||
+      place.st.st_dev != mapping.device)
+    return Fail(ErrorCode::kNotFound, place.path + ": is something else by now");
+  return Open(place, O_RDWR);
+}
+
+Result<UniqueFd> OpenMappedFile(int32_t pid, const Mapping& mapping) {
+  WEFT_ASSIGN(const Place place, FindPlace(pid, mapping));
+  if (!S_ISREG(place.st.st_mode))
+    return Fail(ErrorCode::kInvalid, place.path + ": not a regular file");
+  return Open(place, O_RDONLY);
 }
 
 }  // namespace weft::agent

@@ -39,6 +39,11 @@ Result<std::vector<Mapping>> ReadMappings(int32_t pid, size_t max_bytes);
 // (CAP_CHECKPOINT_RESTORE).
 Result<UniqueFd> OpenMapping(int32_t pid, const Mapping& mapping);
 
+// Opens the mapped file for reading, if it is a regular one; which file it is is not checked, since
+// on some file systems (overlay) maps shows another inode number than the file has. kInvalid: it is
+// not regular. A file system may never answer (FUSE).
+Result<UniqueFd> OpenMappedFile(int32_t pid, const Mapping& mapping);
+
 }  // namespace weft::agent
 
 #endif  // WEFT_NODE_AGENT_AGENT_DISCOVERY_MEMORY_MAPS_H_

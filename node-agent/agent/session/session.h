@@ -145,7 +145,10 @@ class Session {
   bool probes_pending = false;             // containers are still searched for the first time
   std::vector<std::string> hook_notices;   // in a cluster: what of functions() is not recorded
   bool hooks_pending = false;              // processes do not have the hooks of the order yet
-  std::vector<std::string> absences;       // in a cluster: when no agent was here (absence.h)
+  // In a cluster: what programs do not offer of each rule of user.events, in order; "": they offer
+  // it; none: not known yet (event_part.h).
+  std::vector<std::string> rule_problems;
+  std::vector<std::string> absences;  // in a cluster: when no agent was here (absence.h)
   // In a cluster, with user.attach: why processes do not get the library, for messages; containers
   // made without it that have a process with it, or are not tried; the first tries are not over.
   std::vector<std::string> attach_notices;
