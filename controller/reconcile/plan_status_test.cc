@@ -193,12 +193,12 @@ TEST_F(Life, ATraceDoesNotAttachInANamespaceThatIsExcluded) {
 }
 
 TEST_F(Life, CountsAreTheSumOfTheNodes) {
-  AddPod("a", "n1");
-  AddPod("b", "n2");
+  for (const char* node : {"n1", "n2"})
+    for (const char* pod : {"a", "b", "c"}) AddPod(pod + std::string(node), node);
   Step();
   for (api::TraceSession& session : s_.sessions) {
     session.status.pods = {
-        .matched = 1, .traced = 1, .skipped = {{.reason = "Static", .count = 2}}};
+        .matched = 3, .traced = 1, .skipped = {{.reason = "Static", .count = 2}}};
     session.status.events = {.recorded = 10,
                              .delivered = 8,
                              .discarded = 3,
@@ -211,6 +211,34 @@ TEST_F(Life, CountsAreTheSumOfTheNodes) {
   EXPECT_EQ(plan.status.events.delivered, 16);
   EXPECT_EQ(plan.status.events.missing, 8);
   EXPECT_EQ(plan.status.events.reasons[0].count, 6);
+}
+
+TEST_F(Life, APodIsSkippedOnceWhenTheLabelOfItsNamespaceChanges) {
+  const auto skipped = [&] {
+    std::string text;
+    for (const api::SkippedPods& pods : Step().status.pods.skipped) {
+      text += pods.reason + " " + std::to_string(pods.count) + ":";
+      for (const std::string& name : pods.names) text += " " + name;
+      text += "; ";
+    }
+    return text;
+  };
+  for (const char* pod : {"a", "b"}) AddPod(pod, "n1", /*has_library=*/false);
+  AddPod("with", "n1");
+  s_.trace.spec.user.attach = true;
+  Step();
+  Say(0, api::kConditionReady);
+  s_.sessions[0].status.pods = {
+      .matched = 3,
+      .skipped = {{.reason = "NotAttached", .message = "m", .count = 2, .names = {"a", "b"}},
+                  {.reason = "VolumeNotReady", .message = "m", .count = 1, .names = {"with"}}}};
+  EXPECT_EQ(skipped(), "NotAttached 2: a b; VolumeNotReady 1: with; ");
+  s_.name_space.refuses_library = true;
+  s_.name_space.wants_library = false;
+  EXPECT_EQ(skipped(), "InjectionDisabled 2: a b; VolumeNotReady 1: with; ");
+  s_.name_space.refuses_library = false;
+  s_.served_namespaces.match_labels["served"] = "yes";
+  EXPECT_EQ(skipped(), "NotAttached 2: a b; VolumeNotReady 1: with; ");
 }
 
 TEST_F(Life, CountsOfASessionWhoseNodeIsGoneStay) {

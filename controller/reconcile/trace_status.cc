@@ -113,6 +113,21 @@ void Add(std::vector<api::SkippedPods>& all, const api::SkippedPods& more) {
   }
 }
 
+// Returns what a node reports without the pods of the set `explained`, and at most `most` pods. For
+// a while a node reports of an older order: the controller explains pods itself as soon as their
+// namespace gets a label that excludes it, and no pod may be there twice.
+std::vector<api::SkippedPods> LeaveOut(std::vector<api::SkippedPods> reported,
+                                       const std::set<std::string>& explained, std::int64_t most) {
+  for (api::SkippedPods& pods : reported) {
+    pods.count -= static_cast<std::int64_t>(std::erase_if(
+        pods.names, [&](const std::string& name) { return explained.contains(name); }));
+    pods.count = std::min(pods.count, most);
+    most -= pods.count;
+  }
+  std::erase_if(reported, [](const api::SkippedPods& pods) { return pods.count == 0; });
+  return reported;
+}
+
 }  // namespace
 
 bool MissedTheLibrary(const PodFacts& pod, const Situation& situation) {
@@ -171,11 +186,17 @@ std::vector<const PodFacts*> SelectedPods(const Situation& situation) {
 api::PodCounts CountPods(const Situation& situation, const std::vector<const PodFacts*>& selected) {
   api::PodCounts counts;
   counts.matched = static_cast<std::int64_t>(selected.size());
-  std::map<std::string, Named> named;  // by reason
+  std::map<std::string, Named> named;           // by reason
+  std::set<std::string> explained;              // names of the pods that are skipped here
+  std::map<std::string, std::int64_t> on_node;  // how many others there are
   std::vector<api::SkippedPods> skipped;
   for (const PodFacts* pod : selected) {
     const std::string reason = WhySkipped(*pod, situation);
-    if (reason.empty()) continue;
+    if (reason.empty()) {
+      ++on_node[pod->node];
+      continue;
+    }
+    explained.insert(pod->name);
     AddNames(*pod, reason, named[reason]);
     Add(skipped, {.reason = reason, .count = 1, .names = {pod->name}});
   }
@@ -183,7 +204,9 @@ api::PodCounts CountPods(const Situation& situation, const std::vector<const Pod
     pods.message = Explain(pods.reason, named[pods.reason], situation);
   for (const api::TraceSession& session : situation.sessions) {
     counts.traced += session.status.pods.traced;
-    for (const api::SkippedPods& pods : session.status.pods.skipped) Add(skipped, pods);
+    for (const api::SkippedPods& pods :
+         LeaveOut(session.status.pods.skipped, explained, on_node[session.spec.node_name]))
+      Add(skipped, pods);
   }
   std::ranges::sort(skipped, {}, &api::SkippedPods::reason);
   counts.skipped = std::move(skipped);
