@@ -10,6 +10,7 @@
 //     stacks   backtrace() inside functions, in signal handlers too
 //     library  dlopen of FILE (third argument), N calls once the called function is hooked
 //     until    calls on 4 threads until FILE (second argument) exists
+//     vectors  N calls with arguments and a result of 32 bytes, where the processor has AVX
 //     texts    N calls with texts that end with a page, that are long, and that are none
 //     memory   prints the first 16 bytes of each function when a line is read, until the input ends
 #define _GNU_SOURCE
@@ -81,6 +82,14 @@ HOOKED int by_table(int n) {
   }
 }
 HOOKED int of_texts(const char* text, const char* other, int n) { return n + (text != other); }
+
+#if defined(__x86_64__)
+typedef double vector __attribute__((vector_size(32)));
+__attribute__((target("avx"))) HOOKED vector of_vectors(vector a, vector b, const char* text,
+                                                        vector c) {
+  return a * b + c + (text[0] == 'x');
+}
+#endif
 
 static jmp_buf place[8];
 HOOKED void leaves(int thread) { longjmp(place[thread], 1); }
@@ -200,6 +209,23 @@ static void run_library(const char* path) {
   dlclose(library);
 }
 
+// All 32 bytes go to the function and come back.
+#if defined(__x86_64__)
+__attribute__((target("avx")))
+#endif
+static void
+run_vectors(void) {
+#if defined(__x86_64__)
+  for (long i = 0; i < limit && __builtin_cpu_supports("avx"); ++i, ++counted) {
+    const double n = (double)i;
+    const vector a = {n, 1, 2, 3}, b = {2, n, 4, -n}, c = {1, 2, n, 7};
+    const vector out = of_vectors(a, b, "xyz", c);
+    check(out[0] == 2 * n + 2 && out[1] == n + 3 && out[2] == n + 9 && out[3] == -3 * n + 8,
+          "of_vectors");
+  }
+#endif
+}
+
 static void run_texts(void) {
   char longest[2000];
   memset(longest, 'x', sizeof(longest));
@@ -247,6 +273,8 @@ int main(int argc, char** argv) {
     run_stacks();
   } else if (strcmp(mode, "library") == 0 && argc > 3) {
     run_library(argv[3]);
+  } else if (strcmp(mode, "vectors") == 0) {
+    run_vectors();
   } else if (strcmp(mode, "texts") == 0) {
     run_texts();
   } else if (strcmp(mode, "memory") == 0) {

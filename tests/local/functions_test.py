@@ -18,6 +18,7 @@ from tests.local.weft_local import BUILD, PATIENCE, WEFT, LocalTest, children_of
 
 PROGRAM = BUILD / "tests" / "local" / "local_functions"
 THROWS = BUILD / "tests" / "local" / "local_functions_throws"
+COROUTINES = BUILD / "tests" / "local" / "local_functions_coroutines"
 PYTHON = "/usr/bin/python3"
 SWITCH = BUILD / "tests" / "local" / "local_functions_switch"
 LONG = os.environ.get("WEFT_LONG") == "1"
@@ -74,8 +75,8 @@ class FunctionsTest(LocalTest):
         return self.trace(*(function_yaml(name, arguments, returns)
                             for name, (_, arguments, returns) in ALL.items()), **more)
 
-    def events(self):
-        return collections.Counter(event["event"] for event in self.view() if "event" in event)
+    def events(self, output="trace"):
+        return collections.Counter(event["event"] for event in self.view(output) if "event" in event)
 
     def assert_all_counted(self, calls, events=None):
         events = events or self.events()
@@ -259,6 +260,29 @@ class Results(FunctionsTest):
     def test_exceptions_and_ends_of_threads_pass(self):
         out, _ = self.record(*self.trace(function_yaml("shop::*", target="*throws")), program=[THROWS, "20000"])
         self.assertIn("caught 20000", out)
+
+    def test_registers_of_vectors_are_kept(self):
+        for context in ("[]", "[vtid, procname]"):
+            out, _ = self.record(*self.trace(function_yaml("of_vectors", [("text", "string")], record="[entry, exit, call]"),
+                                             context=context),
+                                 program=[PROGRAM, "vectors", 100], output=f"trace{context}")
+            self.assertEqual(self.counts()["recorded"], 3 * self.counted(out))
+
+    def test_coroutines(self):
+        """They are left in one thread and gone on with in another one; those of C++20 jump to each other for ever."""
+        program, all_of = [COROUTINES, "20", "20000"], ("descends", "yields", "resumes", "*Player*")
+        for record in ("[entry, exit]", "[call]"):
+            out, _ = self.record(*self.trace(*(function_yaml(name, target="*coroutines", record=record)
+                                               for name in all_of)), program=program, output=f"trace{record}")
+            counted = dict(re.findall(r"(\w+) (\d+)", out))
+            events = self.events(f"trace{record}")
+            for name in all_of[:3]:
+                for moment in re.findall(r"\w+", record):
+                    self.assertEqual(events[f"function:{name}_{moment}"], int(counted[name]), (name, moment))
+            # Of a chain of jumps there are as many ends as calls may be open; the rest is counted.
+            counts = self.counts()
+            self.assertGreater(counts["discarded"]["memory"], 0)
+            self.assertEqual(counts["emitted"], counts["recorded"] + sum(counts["discarded"].values()))
 
     def test_library_that_is_loaded_later(self):
         self.record(*self.trace(function_yaml("my_checksum", [("data", "pointer"), ("count", "uint64")], "int64",
