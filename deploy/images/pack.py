@@ -48,11 +48,12 @@ def libraries(program):
 
 
 def without_debug_information(program):
-    """The bytes of a program; most of ours are debug information."""
+    """The bytes of a program; most of ours are debug information. By .debug_frame a debugger passes libweft.so."""
     if not pathlib.Path(program).is_file():
         raise CannotPack(f"there is no {program}")
     with tempfile.NamedTemporaryFile() as stripped:
-        done = subprocess.run(["strip", "--strip-debug", "-o", stripped.name, str(program)],
+        done = subprocess.run(["strip", "--strip-debug", "--keep-section=.debug_frame", "-o", stripped.name,
+                               str(program)],
                               check=False, capture_output=True, text=True)
         if done.returncode != 0:
             raise CannotPack(f"{program}: {done.stderr.strip()}")

@@ -18,11 +18,12 @@ import unittest
 
 from tests.cluster.programs import BuildFailed, go_client
 from tests.local.found_test import EVENTS, FoundTest
-from tests.local.weft_local import BUILD, PATIENCE, WEFT, children_of
+from tests.local.weft_local import BUILD, PATIENCE, WEFT, children_of, name_of
 
 PROGRAM = BUILD / "tests" / "local" / "local_attached"
 LOAD = BUILD / "tests" / "local" / "local_attach_load"
 LIBRARY = BUILD / "lib" / "libweft.so"
+GDB_SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "ust-injector" / "preload" / "weft-gdb.py"
 THROWS = BUILD / "tests" / "local" / "local_functions_throws"
 CALLS = 1000
 # Times that the agent is killed while it loads the library.
@@ -98,11 +99,12 @@ class AttachTest(FoundTest):
     def pid_of(self, process):
         return process.pid
 
-    def attach(self, *processes, options=("-e", "emitter:*"), output="trace"):
+    def attach(self, *processes, options=("-e", "emitter:*"), output="trace", program=()):
         command = [str(WEFT), "record", *map(str, options), "-o", str(self.folder / output),
                    "--summary", str(self.folder / "summary.json")]
         for process in processes:
             command += ["--pid", str(getattr(process, "pid", process))]
+        command += map(str, ("--", *program) if program else ())
         weft = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                 text=True)
         self.running.append(weft)
@@ -443,6 +445,47 @@ class Detach(AttachTest):
         weft = self.attach(program, options=self.functions(), output=output)
         self.wait_until_recording(weft, output)
         return weft
+
+
+@unittest.skipIf(shutil.which("gdb") is None, "needs gdb")
+class Debugger(AttachTest):
+    """gdb with weft's script sees complete stacks at each instruction of a call that is recorded."""
+
+    def check_stacks(self, pid):
+        commands = (f"source {GDB_SCRIPT}", f'set $folder = "{self.folder}"',
+                    f"source {pathlib.Path(__file__).resolve().with_name('gdb_steps.py')}")
+        done = subprocess.run(["gdb", "-nx", "-batch", "-p", str(pid), *(w for c in commands for w in ("-ex", c))],
+                              capture_output=True, text=True, check=False, timeout=PATIENCE, stdin=subprocess.DEVNULL)
+        lines = done.stdout.splitlines()
+        self.assertEqual([line for line in lines if line.startswith("wrong:")], [], done.stderr)
+        seen = next((set(line.split()) for line in lines if line.startswith("seen:")), set())
+        # None is code that has no name: a thunk, say.
+        self.assertLessEqual({"None", "traced_call", "weft_hook_enter", "weft_hook_entry", "weft_hook_exit",
+                              "weft_hook_leave", "weft_hook_stubs"}, seen, done)
+
+    def deep_functions(self):
+        options = self.functions()
+        options[1].write_text(TRACE.replace("name: traced_call", 'name: "traced_*"'))
+        return options
+
+    def test_attached(self):
+        program = self.run_program("deep", "busy")
+        weft = self.attach(program, options=self.deep_functions())
+        self.wait_until_recording(weft)
+        self.check_stacks(program.pid)
+        self.wait_for((self.folder / "done").exists)
+        self.stop(weft)
+        self.assertEqual(len(self.view()), 2 * 4 * CALLS)
+        self.end_program(program)
+
+    def test_preloaded(self):
+        weft = self.attach(options=self.deep_functions(), program=(PROGRAM, self.folder, CALLS, "deep", "busy"))
+        self.wait_for(lambda: (self.folder / "ready").exists() or weft.poll() is not None)
+        self.check_stacks(next(pid for pid in children_of(weft.pid) if name_of(pid) == PROGRAM.name))
+        self.wait_for((self.folder / "done").exists)
+        self.touch("release")
+        self.finish(weft)
+        self.assertEqual(len(self.view()), 2 * 4 * CALLS)
 
 
 class Names(AttachTest):

@@ -23,6 +23,7 @@
  *     children  calls are its own and those of children: by fork, vfork, and clone on its memory
  *     waits     a thread calls traced_wait, which makes FOLDER/waits and runs until the program
  *               ends; it ends its thread by pthread_exit, so an unwinder passes its caller
+ *     deep      its calls are made by traced_deep, in three frames of it
  *     again     it removes FOLDER/go before it makes FOLDER/done, and calls again if that is there
  *
  * It makes FOLDER/ready when it has begun. As soon as FOLDER/go is there it calls traced_call CALLS
@@ -237,9 +238,17 @@ static void install_filter(uint32_t kills, int by_syscall) {
     fail("seccomp");
 }
 
+HOOKED int64_t traced_deep(int64_t below, int64_t n) {
+  const int64_t result = below == 0 ? traced_call(n) : traced_deep(below - 1, n);
+  __asm__ volatile("" : : "r"(result));  // no jump is made of the call
+  return result;
+}
+
+static int is_deep;
+
 static void call_range(int64_t first, int64_t end) {
   for (int64_t i = first; i < end; ++i)
-    if (traced_call(i) != i * 3 + 1000001) fail("traced_call");
+    if ((is_deep ? traced_deep(2, i) : traced_call(i)) != i * 3 + 1000001) fail("traced_call");
 }
 
 static void check_child(pid_t child, const char* what) {
@@ -351,6 +360,8 @@ int main(int argc, char** argv) {
     } else if (strcmp(argv[i], "waits") == 0) {
       waiting = start_thread(run_waiting, NULL);
       waits = 1;
+    } else if (strcmp(argv[i], "deep") == 0) {
+      is_deep = 1;
     } else if (strcmp(argv[i], "again") == 0) {
       calls_again = 1;
     } else if (strcmp(argv[i], "children") == 0) {
