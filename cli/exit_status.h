@@ -20,7 +20,8 @@ inline constexpr const char* kExitStatusHelp = R"(Exit status:
   weft record passes PROGRAM's own exit status through, 128+N if signal N killed it, even if weft
   itself failed too (stderr reports that). Its own are:
     120  wrong usage
-    121  wrong input: a Trace, an event's name, a filter or its field, a file that is no program
+    121  wrong input: a Trace, an event's name, a filter or its field, a file that is no program;
+         functions alone were to be recorded, and none was hooked
     122  the trace could not be written completely: folder, permissions, full disk, relay
     123  weft itself failed, or could not take in all processes; what was recorded is readable
     126  PROGRAM cannot be executed

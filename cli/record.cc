@@ -300,7 +300,22 @@ class Recording {
     const bool shown = !show || Show(*state);
     session_->Destroy();
     if (OutputFailed(*state) || !shown) return kExitOutput;
-    return Incomplete(*state) ? kExitTracing : kExitOk;
+    if (Incomplete(*state)) return kExitTracing;
+    if (!show || options_.allow_missing || !HasHookedNothing(*state)) return kExitOk;
+    Say("nothing was recorded, because no function was hooked: the lines above have the reasons; "
+        "--allow-missing takes this for success");
+    return kExitBadInput;
+  }
+
+  // Returns whether the Traces record functions alone, and not one was hooked. An agent that came
+  // after another one does not know what that hooked.
+  [[nodiscard]] bool HasHookedNothing(const ipc::SessionState& state) const {
+    return state.hooked == 0 && state.recoveries == 0 &&
+           std::ranges::all_of(traces_,
+                               [](const api::Trace& t) { return t.spec.RecordsFunctionsOnly(); }) &&
+           std::ranges::all_of(state.traces, [](const ipc::TraceState& t) {
+             return t.counts.recorded == 0 && t.counts.delivered == 0;
+           });
   }
 
   // Returns whether weft could not take in all ring sets.

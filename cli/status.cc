@@ -79,6 +79,7 @@ int RunStatus(bool json) {
         one.traces = {trace};
         std::printf("  %s%s\n", trace.name.c_str(), ProgressText(one).substr(4).c_str());
       }
+      for (const std::string& notice : state.notices) std::printf("  %s\n", notice.c_str());
     }
     ++shown;
   });

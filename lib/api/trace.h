@@ -242,6 +242,9 @@ struct TraceSpec {
     return !kernel.tracepoints.empty() || !kernel.syscalls.empty() || !kernel.probes.empty() ||
            !kernel.user_probes.empty();
   }
+  bool RecordsFunctionsOnly() const {
+    return user.events.empty() && !user.functions.empty() && !RecordsKernel();
+  }
 };
 
 // A Trace; or, without a namespace, a ClusterTrace: the same for the kernels of whole nodes.

@@ -69,12 +69,13 @@ TEST(Codec, NestedValuesHaveTheirGoldenText) {
   state.traces.push_back({.name = "a", .path = "p", .counts = {.recorded = 5}});
   state.traces[0].counts.discarded["full"] = 2;
   state.traces[0].counts.lost["agent/late_ring"] = 3;
-  EXPECT_EQ(TextOf(std::move(state)),
-            R"({"cgroup":"","notices":["one"],"output":"o","phase":3,"processes":0,"programs":"",)"
-            R"("recoveries":0,"traces":[{"counts":{"bytes":0,"corrupt_rings":0,"delivered":0,)"
-            R"("discarded":{"full":2},"in_flight":0,"late":0,"lost":{"agent/late_ring":3},)"
-            R"("missed_anywhere":0,"overwritten":0,"packets":0,"recorded":5,"rings":0,"streams":0,)"
-            R"("tail_unknown":0},"name":"a","path":"p"}],"type":"SessionState"})");
+  EXPECT_EQ(
+      TextOf(std::move(state)),
+      R"({"cgroup":"","hooked":0,"notices":["one"],"output":"o","phase":3,"processes":0,)"
+      R"("programs":"","recoveries":0,"traces":[{"counts":{"bytes":0,"corrupt_rings":0,)"
+      R"("delivered":0,"discarded":{"full":2},"in_flight":0,"late":0,"lost":{"agent/late_ring":3},)"
+      R"("missed_anywhere":0,"overwritten":0,"packets":0,"recorded":5,"rings":0,"streams":0,)"
+      R"("tail_unknown":0},"name":"a","path":"p"}],"type":"SessionState"})");
 }
 
 TEST(Codec, DescriptorsAreNumberedInTheOrderOfFields) {

@@ -740,6 +740,7 @@ struct SessionState {
   uint64_t processes = 0;  // that have rings now
   uint64_t recoveries = 0;
   std::vector<std::string> notices;  // for people, oldest first
+  uint64_t hooked = 0;               // functions that this agent has hooked so far
 
   static constexpr std::string_view kName = "SessionState";
   static constexpr auto Fields() {
@@ -747,7 +748,8 @@ struct SessionState {
         Field("phase", &SessionState::phase), Field("output", &SessionState::output),
         Field("cgroup", &SessionState::cgroup), Field("programs", &SessionState::programs),
         Field("traces", &SessionState::traces), Field("processes", &SessionState::processes),
-        Field("recoveries", &SessionState::recoveries), Field("notices", &SessionState::notices));
+        Field("recoveries", &SessionState::recoveries), Field("notices", &SessionState::notices),
+        OptionalField("hooked", &SessionState::hooked));
   }
 };
 

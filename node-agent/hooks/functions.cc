@@ -134,7 +134,8 @@ Status EachSymbol(const ElfImage& image, uint32_t table, const Use& use) {
 // glibc's own symbols carry a version in .symtab.
 std::string WithoutVersion(const std::string& symbol) { return symbol.substr(0, symbol.find('@')); }
 
-void Judge(Function& f, unsigned type) {
+// What one symbol tells of the code at its address, whatever other symbols are there.
+void JudgeSymbol(Function& f, unsigned type) {
   const auto is = [&f](std::string_view name) { return f.symbol == name; };
   if (type == STT_GNU_IFUNC)
     f.why_not = "the symbol is a resolver, which chooses the function (IFUNC)";
@@ -142,14 +143,19 @@ void Judge(Function& f, unsigned type) {
     f.why_not = "it is not called as functions are";
   else if (f.symbol.find(".cold") != std::string::npos)
     f.why_not = "it is a part of a function (.cold)";
-  else if (f.size == 0)
+  if (std::ranges::any_of(kNoExit, is) || f.symbol.starts_with("_Unwind_"))
+    f.why_no_exit = "it returns twice, elsewhere or never, or asks for its caller";
+}
+
+// Call it when all symbols of the address are known.
+void JudgeWhole(Function& f) {
+  if (!f.why_not.empty()) return;
+  if (f.size == 0)
     f.why_not = "its symbol has no size";
   else if (f.size > kMaxFunctionBytes)
     f.why_not = "it is longer than 1 MiB";
   else if (f.name.size() + sizeof(WEFT_HOOK_NAME_PREFIX "_entry") > WEFT_EVENT_NAME_MAX)
     f.why_not = "its name is too long for an event";
-  if (std::ranges::any_of(kNoExit, is) || f.symbol.starts_with("_Unwind_"))
-    f.why_no_exit = "it returns twice, elsewhere or never, or asks for its caller";
 }
 
 // The names of a sanitizer's own functions, and of those that it puts in front of other ones.
@@ -189,17 +195,15 @@ class Reader {
     const std::string name = WithoutVersion(symbol.name);
     if (IsOfSanitizer(name)) of_sanitizer_.insert(symbol.of.st_value);
     OfferNear(name);
+    std::string kept_as;  // by an earlier rule
     for (size_t i = 0; i < chosen_.size(); ++i) {
-      if (name.find(words_[i]) == std::string::npos) continue;
-      const api::FunctionRule& rule = rules_[chosen_[i]].rule;
       std::string event;
-      if (!MeansFunction(rule.name, name, event)) continue;
-      near_.erase(chosen_[i]);
-      std::string unused;
-      if (std::ranges::any_of(rule.exclude, [&](const std::string& pattern) {
-            return MeansFunction(pattern, name, unused);
-          }))
+      if (!Means(i, name, event)) continue;
+      if (!kept_as.empty()) {
+        file_.recorded_as.try_emplace(chosen_[i], kept_as);
         continue;
+      }
+      kept_as = event;
       Keep({.name = event,
             .symbol = name,
             .value = symbol.of.st_value,
@@ -208,7 +212,6 @@ class Reader {
             .why_not = {},
             .why_no_exit = {}},
            type);
-      return;
     }
   }
 
@@ -217,6 +220,7 @@ class Reader {
       return Fail(ErrorCode::kLimit, "the rules mean more than " + std::to_string(kMaxMatches) +
                                          " functions of it: name fewer");
     for (auto& [value, function] : by_value_) {
+      JudgeWhole(function);
       if (of_sanitizer_.contains(value))
         function.why_not = "it is of a sanitizer, which judges by the addresses of its callers";
       file_.functions.push_back(std::move(function));
@@ -232,6 +236,18 @@ class Reader {
   FunctionFile& file() { return file_; }
 
  private:
+  // Does a rule, by its place in `chosen`, mean this symbol? Writes the name of its events.
+  bool Means(size_t place, const std::string& symbol, std::string& event) {
+    if (symbol.find(words_[place]) == std::string::npos) return false;
+    const api::FunctionRule& rule = rules_[chosen_[place]].rule;
+    if (!MeansFunction(rule.name, symbol, event)) return false;
+    near_.erase(chosen_[place]);
+    std::string unused;
+    return std::ranges::none_of(rule.exclude, [&](const std::string& pattern) {
+      return MeansFunction(pattern, symbol, unused);
+    });
+  }
+
   void OfferNear(const std::string& symbol) {
     std::string name = symbol;
     if (symbol.starts_with("_Z") && !near_.empty()) {
@@ -244,13 +260,17 @@ class Reader {
 
   // Several symbols may name one address: the one of the first rule is taken, and the shorter name.
   void Keep(Function function, unsigned type) {
-    Judge(function, type);
+    JudgeSymbol(function, type);
     const auto [at, is_new] = by_value_.try_emplace(function.value, function);
     if (is_new) return;
     Function& other = at->second;
+    if (function.rule > other.rule)
+      file_.recorded_as.try_emplace(function.rule, other.name);
+    else if (function.rule < other.rule)
+      file_.recorded_as.try_emplace(other.rule, function.name);
     if (function.size > other.size) other.size = function.size;
     if (!function.why_no_exit.empty()) other.why_no_exit = function.why_no_exit;
-    if (!function.why_not.empty() && function.size != 0) other.why_not = function.why_not;
+    if (!function.why_not.empty()) other.why_not = function.why_not;
     if (function.rule < other.rule ||
         (function.rule == other.rule && function.name.size() < other.name.size())) {
       other.rule = function.rule;

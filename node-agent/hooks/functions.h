@@ -50,6 +50,9 @@ struct FunctionFile {
   // By the index of a rule that is no pattern, and that means none of the functions: the nearest
   // names. Their object is left empty.
   std::map<size_t, std::vector<NearName>> near;
+  // By the index of a rule that means a function which an earlier rule means, too, perhaps by
+  // another symbol of it: the name of that function's events.
+  std::map<size_t, std::string> recorded_as;
   TypesByAddress types;            // of functions, from debug information
   std::string why_no_types;        // why that could not be read; "": it could, or there is none
   std::string why_no_symbols;      // why those of its debug file, or the functions of a program of
@@ -74,6 +77,10 @@ std::vector<uint64_t> AddressesToType(const FunctionFile& file);
 
 // Is it a C library, of which only the functions of sets are hooked (lib/api/function_sets.h)?
 bool IsCLibrary(const std::string& name);
+
+// Why a function is refused in whose first WEFT_HOOK_JUMP_BYTES another symbol lies.
+inline constexpr const char* kSecondBegin =
+    "another function begins inside its first 5 bytes, which a hook replaces";
 
 // Returns why functions of an object with this file name are not hooked; "": they are.
 std::string WhyNotObject(const std::string& name);

@@ -17,6 +17,16 @@
 
 extern "C" __attribute__((noinline, used)) int hooks_test_c_function(int a) { return a + 1; }
 
+// One function with three symbols. The third one has no size.
+extern "C" __attribute__((noinline, used)) int hooks_test_aliased(int a) { return a + 4; }
+asm(".globl hooks_test_alias, hooks_test_sizeless\n"
+    ".set hooks_test_alias, hooks_test_aliased\n"
+    ".type hooks_test_alias, @function\n"
+    ".size hooks_test_alias, 4\n"
+    ".set hooks_test_sizeless, hooks_test_aliased\n"
+    ".type hooks_test_sizeless, @function\n"
+    ".size hooks_test_sizeless, 0\n");
+
 namespace hooks_test {
 __attribute__((noinline, used)) int Overloaded(int a) { return a + 2; }
 __attribute__((noinline, used)) int Overloaded(double a) { return static_cast<int>(a) + 3; }
@@ -85,6 +95,22 @@ TEST(Functions, OfTemplatesAreFoundWithoutTheirReturnType) {
   EXPECT_EQ(NamesOf("hooks_words::I*"), Names{"hooks_words::Id<unsigned long>(unsigned long)"});
   EXPECT_EQ(NamesOf("hooks_words::*", {"hooks_words::Id*", "*==*"}),
             Names{"hooks_words::Tell<std::allocator<char> >(std::allocator<char> const&)"});
+}
+
+TEST(Functions, AliasesAreOneFunction) {
+  const UniqueFd self(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
+  // The two last rules mean what others record: by another symbol, and by the same one.
+  const std::vector<HookRule> rules{{"t", {.name = "hooks_test_sizeless"}},
+                                    {"t", {.name = "hooks_test_alias"}},
+                                    {"t", {.name = "hooks_test_size*"}}};
+  const auto file = ReadFunctions(self.get(), rules, {0, 1, 2});
+  ASSERT_TRUE(file) << file.error().message;
+  ASSERT_EQ(file->functions.size(), 1u);
+  EXPECT_EQ(file->functions[0].name, "hooks_test_sizeless");
+  EXPECT_EQ(file->functions[0].why_not, "");
+  EXPECT_EQ(file->recorded_as, (std::map<size_t, std::string>{{1, "hooks_test_sizeless"},
+                                                              {2, "hooks_test_sizeless"}}));
+  EXPECT_TRUE(file->near.empty());
 }
 
 // The event's name is matched by the pattern as the agent spells it.

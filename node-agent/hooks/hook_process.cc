@@ -75,7 +75,27 @@ class Planner {
         near.object = object.name;
         report_.near[rule].Offer({near});
       }
+    for (const auto& [rule, name] : file->recorded_as)
+      report_.recorded_as.try_emplace(rule, name + " (" + object.name + ")");
     for (const Function& function : file->functions) Plan(object, *file, function);
+  }
+
+  // Call it when all objects were planned: notes the rules without an object whose function is in
+  // the C library alone, of which they mean nothing.
+  void SearchCLibrary(const std::vector<LoadedObject>& objects) {
+    std::set<std::string> names;
+    for (size_t i = 0; i < rules_.size(); ++i)
+      if (MayBeOfCLibrary(i)) names.insert(rules_[i].rule.name);
+    for (const LoadedObject& object : objects) {
+      if (names.empty()) return;
+      if (!IsCLibrary(object.name)) continue;
+      const auto file = memory_.OpenObject(object);
+      if (!file) continue;
+      const auto found = FindFunctions(file->get(), names, /*is_static=*/false);
+      for (size_t i = 0; found && i < rules_.size(); ++i)
+        if (MayBeOfCLibrary(i) && found->contains(rules_[i].rule.name))
+          report_.of_c_library.try_emplace(i, object.name);
+    }
   }
 
   // Call it at the end: hooks that no rule asks for any more are taken off.
@@ -90,6 +110,18 @@ class Planner {
   }
 
  private:
+  // A rule that names a function outside the sets, and has neither hooked nor refused one.
+  [[nodiscard]] bool MayBeOfCLibrary(size_t i) const {
+    const api::FunctionRule& rule = rules_[i].rule;
+    const auto is_first = [i](const auto& entry) { return std::get<0>(entry.first) == i; };
+    return !rule.set && (rule.object.empty() || rule.object == "*") &&
+           !api::IsOfCLibrarySet(rule.name) && !report_.recorded_as.contains(i) &&
+           std::ranges::none_of(report_.hooked, is_first) &&
+           std::ranges::none_of(report_.refused, [i](const RefusedFunction& refused) {
+             return refused.rule == i && !refused.function.empty();
+           });
+  }
+
   void RefuseAll(const LoadedObject& object, const std::vector<size_t>& rules,
                  const std::string& why) {
     for (const size_t rule : rules)
@@ -134,7 +166,7 @@ class Planner {
       return refuse(read.error().message);
     const auto next = std::ranges::upper_bound(file.values, function.value);
     if (next != file.values.end() && *next - function.value < WEFT_HOOK_JUMP_BYTES)
-      return refuse("another symbol lies in its first bytes");
+      return refuse(kSecondBegin);
     if (has_shadow_stack_ && CallsInFirstBytes(hook.code))
       return refuse("it calls a function in its first bytes, and the process has a shadow stack");
     if (const Status want = Want(hook); !want) return refuse(want.error().message);
@@ -335,6 +367,7 @@ Status HookProcess(int32_t pid, const std::vector<HookRule>& rules, FunctionCach
   WEFT_ASSIGN(HookTable table, HookTable::Open(memory, objects));
   Planner planner(memory, rules, cache, table, report, source);
   for (const LoadedObject& object : objects) planner.Plan(object);
+  planner.SearchCLibrary(objects);
   if (uint8_t byte = 0; !memory.Read(objects.front().begin, &byte, 1)) {
     report = {};  // it ended, or executed another program, meanwhile
     return {};

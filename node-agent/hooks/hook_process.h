@@ -54,9 +54,11 @@ struct HookReport {
   std::map<std::string, std::string> untyped;  // by object: why its debug information is not read
   std::map<std::string, std::string> unnamed;  // likewise: why its debug file's symbols are not
   std::vector<RefusedFunction> refused;
-  std::set<std::string> objects;       // names of all objects of the process
-  std::map<size_t, NearNames> near;    // by rule: names near to one that an object does not have
-  std::chrono::nanoseconds stopped{};  // how long all threads stood still, the last time
+  std::set<std::string> objects;     // names of all objects of the process
+  std::map<size_t, NearNames> near;  // by rule: names near to one that an object does not have
+  std::map<size_t, std::string> recorded_as;   // by rule: a name by which an earlier rule means it
+  std::map<size_t, std::string> of_c_library;  // by rule: the C library that alone has its function
+  std::chrono::nanoseconds stopped{};          // how long all threads stood still
 };
 
 // Remembers what files have, so that each is read once.

@@ -24,6 +24,9 @@
 namespace weft::hooks {
 namespace {
 
+// A busy machine may load the library and look at a process only after a short recording has ended.
+constexpr const char* kNotLooked =
+    "; no process was ready to be hooked before the recording ended (if one ran: record longer)";
 constexpr size_t kNamedFunctions = 4;  // in a line of the summary
 
 uint64_t NumberOf(const std::vector<LoadedObject>& objects) {
@@ -178,10 +181,17 @@ std::vector<std::string> HookService::Summary() const {
     }
     line += TypesText(functions);
     const auto hint = hints_.find(rule);
-    if (count == 0) line += hint == hints_.end() ? "; no process could be hooked" : hint->second;
+    if (count == 0) line += hint == hints_.end() ? kNotLooked : hint->second;
     lines.push_back(line);
   }
   return lines;
+}
+
+uint64_t HookService::Hooked() const {
+  const std::lock_guard lock(mutex_);
+  uint64_t count = 0;
+  for (const auto& [rule, functions] : hooked_) count += CountOf(functions);
+  return count;
 }
 
 std::vector<std::string> HookService::Refusals(const std::string& trace) const {
@@ -203,8 +213,9 @@ std::vector<std::string> HookService::Refusals(const std::string& trace) const {
       if (failure.container == KeyOf(container.of))
         lines.insert("a process of " + container.of.name + ": " + failure.why);
     for (const HookRule& rule : container.of.rules)
-      if (const auto of = hooked_.find(Quoted(rule));
-          rule.trace == trace && of->second.empty() && !refused_.contains(of->first))
+      if (const auto of = hooked_.find(Quoted(rule)); rule.trace == trace && of->second.empty() &&
+                                                      !refused_.contains(of->first) &&
+                                                      !recorded_as_.contains(of->first))
         lines.insert(Quoted(rule).substr(prefix.size()) + " was found in no process" + Hint(rule));
   }
   return {lines.begin(), lines.end()};
@@ -497,6 +508,10 @@ void HookService::Record(int32_t pid, const Container& container, const Status& 
     NearNames& near = near_names_[Quoted(rules[rule])];
     near.Offer(names.best());
   }
+  for (const auto& [rule, name] : report.recorded_as)
+    recorded_as_.try_emplace(Quoted(rules[rule]), name);
+  for (const auto& [rule, object] : report.of_c_library)
+    of_c_library_.try_emplace(Quoted(rules[rule]), object);
   for (const std::string& object : report.objects)
     if (objects_.size() < kMaxObjectNames) objects_.insert(object);
   for (const RefusedFunction& refused : report.refused)
@@ -505,10 +520,12 @@ void HookService::Record(int32_t pid, const Container& container, const Status& 
   for (const HookRule& rule : rules) hints_[Quoted(rule)] = Hint(rule);
   // One line for each reason.
   std::map<std::array<std::string, 4>, std::vector<std::string>> reasons;
-  for (const RefusedFunction& refused : report.refused)
-    reasons[{rules[refused.rule].trace, refused.exit_only ? "the exit of " : "", refused.object,
-             refused.why}]
-        .push_back(refused.function);
+  for (const RefusedFunction& refused : report.refused) {
+    std::vector<std::string>& functions =
+        reasons[{rules[refused.rule].trace, refused.exit_only ? "the exit of " : "", refused.object,
+                 refused.why}];
+    if (!refused.function.empty()) functions.push_back(refused.function);  // else all of the object
+  }
   for (const auto& [reason, functions] : reasons) {
     const auto& [trace, moment, object, why] = reason;
     std::string what;
@@ -518,7 +535,7 @@ void HookService::Record(int32_t pid, const Container& container, const Status& 
       what += " and " + std::to_string(functions.size() - kNamedFunctions) + " others";
     std::string line = "Trace \"" + trace + "\": ";
     line.append(moment).append(what).append(what.empty() ? "" : " of ").append(object);
-    line.append(functions.size() == 1 ? " is" : " are").append(" not recorded: ").append(why);
+    line.append(functions.size() <= 1 ? " is" : " are").append(" not recorded: ").append(why);
     Note(container, line);
   }
 }
@@ -541,10 +558,15 @@ std::string HookService::Hint(const HookRule& rule) const {
     }
     return "; no process has loaded a file \"" + pattern + "\"" + DidYouMean(near.best());
   }
+  if (const auto as = recorded_as_.find(Quoted(rule)); as != recorded_as_.end())
+    return "; an earlier rule has this function already, as " + as->second;
+  if (const auto of = of_c_library_.find(Quoted(rule)); of != of_c_library_.end())
+    return "; " + of->second +
+           " has it, but it is of the C library and in no set: only functions of the sets malloc, "
+           "pthread, dl and io are recorded there";
   const auto near = near_names_.find(Quoted(rule));
   if (near == near_names_.end() || near->second.best().empty())
-    return "; no file that a process loaded has it (see nm -C or nm -D), or it is of the C library "
-           "and in no set";
+    return "; no file that a process loaded has it (see nm -C or nm -D)";
   return "; there is no such function" + DidYouMean(near->second.best());
 }
 

@@ -91,6 +91,8 @@ class HookService {
   std::vector<std::string> TakeNotes();
   // Returns a line for each rule that held: what it has hooked so far.
   [[nodiscard]] std::vector<std::string> Summary() const;
+  // Returns how many functions the rules that held have hooked so far.
+  [[nodiscard]] uint64_t Hooked() const;
   // Returns what is not recorded of the rules of a Trace that hold now, with the reasons.
   [[nodiscard]] std::vector<std::string> Refusals(const std::string& trace) const;
 
@@ -168,7 +170,8 @@ class HookService {
   std::set<std::string> refused_;                // likewise: rules with a function that is refused
   std::map<std::string, std::string> hints_;     // likewise: what may be meant instead
   std::map<std::string, NearNames> near_names_;  // likewise
-  std::set<std::string> objects_;                // that processes have
+  std::map<std::string, std::string> recorded_as_, of_c_library_;  // likewise: as HookReport
+  std::set<std::string> objects_;                                  // that processes have
 
   // The thread's own.
   std::vector<Container> containers_;

@@ -13,6 +13,7 @@ Status HookService::SetContainers(std::vector<HookedContainer> /*containers*/) {
 
 std::vector<std::string> HookService::TakeNotes() { return {}; }
 std::vector<std::string> HookService::Summary() const { return {}; }
+uint64_t HookService::Hooked() const { return 0; }
 std::vector<std::string> HookService::Refusals(const std::string& /*trace*/) const { return {}; }
 
 }  // namespace weft::hooks

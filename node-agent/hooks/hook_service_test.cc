@@ -191,6 +191,22 @@ TEST(HookServiceTest, ACallDuringALookGetsTheNewestRules) {
   for (const int fd : {called[0], answered[0]}) close(fd);
 }
 
+TEST(HookServiceTest, SummaryTellsThatNoProcessWasReady) {
+  HookService service([](int32_t) { return std::optional<std::string>(); });
+  api::FunctionRule rule;
+  rule.name = "f";
+  ASSERT_TRUE(service.SetContainers({{.name = "pod/app",
+                                      .pod_uid = "pod",
+                                      .folder = "",
+                                      .control = kControl,
+                                      .rules = {{.trace = "t", .rule = rule}}}}));
+  const std::vector<std::string> summary = service.Summary();
+  ASSERT_EQ(summary.size(), 1u);
+  EXPECT_NE(summary[0].find("hooked 0 functions; no process was ready"), std::string::npos)
+      << summary[0];
+  EXPECT_EQ(service.Hooked(), 0u);
+}
+
 // A process, its folder, and what it says.
 struct Caller {
   ctf::TempFolder folder;

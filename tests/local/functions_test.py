@@ -22,6 +22,7 @@ COROUTINES = BUILD / "tests" / "local" / "local_functions_coroutines"
 PYTHON = "/usr/bin/python3"
 SWITCH = BUILD / "tests" / "local" / "local_functions_switch"
 LONG = os.environ.get("WEFT_LONG") == "1"
+BAD_INPUT = 121
 MYLIB = BUILD / "examples" / "libmylib.so"
 ARGUMENTS = [("a", "int8"), ("b", "uint16"), ("c", "int32"), ("d", "int64"), ("e", "uint64"), ("f", "pointer"),
              ("g", "int32"), ("x", "float"), ("y", "double"), ("h", "uint8")]
@@ -329,25 +330,42 @@ class Report(FunctionsTest):
 class NearNames(FunctionsTest):
     def test_unknown_function_is_told_with_the_nearest_names(self):
         _, err = self.record(*self.trace(function_yaml("many_argument")),
-                             program=[PROGRAM, "calls", 1])
+                             program=[PROGRAM, "calls", 1], status=BAD_INPUT)
         self.assertIn('function "many_argument" of "local_functions": hooked 0 functions; there is no such function, '
                       'did you mean "many_arguments" (local_functions)?', err)
+        self.assertIn("weft: nothing was recorded, because no function was hooked", err)
+
+    def test_nothing_hooked_is_no_failure_where_that_is_allowed_or_more_was_asked_for(self):
+        for name, more in (("allowed", ("--allow-missing",)), ("more", ("--event", "shop:*"))):
+            _, err = self.record("--function", "no_such_function", *more, program=[PROGRAM, "calls", 1], output=name)
+            self.assertIn("hooked 0 functions", err)
+            self.assertNotIn("nothing was recorded", err)
+        # The program's own status is passed through.
+        self.record("--function", "no_such_function", program=["false"], output="failed", status=1)
 
     def test_function_that_is_refused_is_told_once(self):
         _, err = self.record(*self.trace(function_yaml("many_arguments", where="nothing > 1")),
-                             program=[PROGRAM, "calls", 1])
+                             program=[PROGRAM, "calls", 1], status=BAD_INPUT)
         self.assertIn('its filter names "nothing"', err)
-        self.assertTrue(err.endswith('function "many_arguments" of "local_functions": hooked 0 functions\n'), err)
+        self.assertIn('function "many_arguments" of "local_functions": hooked 0 functions\n', err)
         self.assertNotIn("nm -C", err)
 
     def test_function_of_the_c_library_is_told(self):
-        _, err = self.record(*self.trace(function_yaml("printf", target="*")), program=[PROGRAM, "calls", 1])
-        self.assertEqual(err.count('function "printf"'), 1)
-        self.assertIn("it is of the C library and in no set", err)
+        for options in (self.trace(function_yaml("printf", target="*")), ("--function", "printf")):
+            _, err = self.record(*options, program=[PROGRAM, "calls", 1], status=BAD_INPUT,
+                                 output="trace" + options[0])
+            self.assertEqual(err.count('function "printf"'), 1)
+            self.assertIn("libc.so.6 has it, but it is of the C library and in no set", err)
+
+    def test_function_that_an_earlier_rule_records_is_told(self):
+        _, err = self.record(*self.trace(function_yaml("many_arg*"), function_yaml("many_arguments")),
+                             program=[PROGRAM, "calls", 1])
+        self.assertIn('function "many_arguments" of "local_functions": hooked 0 functions; an earlier rule has this '
+                      'function already, as many_arguments (local_functions)', err)
 
     def test_unknown_library_is_told_with_the_nearest_names(self):
         _, err = self.record(*self.trace(function_yaml("my_checksum", target="libwefd.so*")),
-                             program=[PROGRAM, "calls", 1])
+                             program=[PROGRAM, "calls", 1], status=BAD_INPUT)
         self.assertIn('no process has loaded a file "libwefd.so*", did you mean "libweft.so"?', err)
 
 
@@ -389,9 +407,11 @@ class RealProgram(FunctionsTest):
 class Refused(FunctionsTest):
     def test_reasons_are_told(self):
         _, err = self.record(*self.trace(function_yaml("_start"), function_yaml("dup2", target="libc.so*"),
-                                         function_yaml("no_such_function")), program=[PROGRAM, "calls", 1])
+                                         function_yaml("_exit", target="libc.so*"),
+                                         function_yaml("no_such_function")), program=[PROGRAM, "calls", 1],
+                             status=BAD_INPUT)
         self.assertIn("_start of local_functions is not recorded: it is not called as functions are", err)
-        self.assertIn("libc.so.6 is not recorded: functions of the C library", err)
+        self.assertIn('"t": libc.so.6 is not recorded: functions of the C library', err)
         self.assertIn('"no_such_function" of "local_functions"', err)
         self.assertEqual(self.counts()["emitted"], 0)
 

@@ -16,7 +16,7 @@ import unittest
 import urllib.error
 import urllib.request
 
-from tests.local.functions_test import FunctionsTest, function_yaml
+from tests.local.functions_test import BAD_INPUT, FunctionsTest, function_yaml
 from tests.local.weft_local import BUILD, PATIENCE, WEFT
 
 PROGRAM = BUILD / "tests" / "local" / "local_functions_typed"
@@ -24,8 +24,8 @@ PROGRAM = BUILD / "tests" / "local" / "local_functions_typed"
 
 @unittest.skipUnless(platform.machine() == "x86_64", "functions are hooked on x86-64 only")
 class Types(FunctionsTest):
-    def run_program(self, *functions, program=PROGRAM):
-        out, err = self.record(*self.trace(*functions), program=[program, "2"])
+    def run_program(self, *functions, program=PROGRAM, status=0):
+        out, err = self.record(*self.trace(*functions), program=[program, "2"], status=status)
         self.assertEqual(out, str(0 + 1 + 2 * (ord("a") + 2 + 200) + 0 + 1) + "\n")
         events = {}
         for event in self.view():
@@ -91,7 +91,8 @@ class Types(FunctionsTest):
 
     def test_trace_that_contradicts_the_debug_information_is_refused_with_both(self):
         events, err = self.run_program(function_yaml("typed", [("id", "int64")], target=PROGRAM.name),
-                                       function_yaml("of_large", returns="double", target=PROGRAM.name))
+                                       function_yaml("of_large", returns="double", target=PROGRAM.name),
+                                       status=BAD_INPUT)
         self.assertIn('typed of local_functions_typed is not recorded: argument 1 "id" ("id") is int64 in the Trace, '
                       "and int32 in the debug information: give that type", err)
         self.assertIn("of_large of local_functions_typed is not recorded: returns is double in the Trace, and nothing "
@@ -182,15 +183,16 @@ class Servers(FunctionsTest):
             return any(text in notice for session in json.loads(shown)
                        if session["output"] == str(self.folder / output) for notice in session["notices"])
         self.wait_for(is_told, f"there is no notice: {text}")
+        self.assertIn(text, subprocess.run([WEFT, "status"], capture_output=True, text=True, check=True).stdout)
 
-    def run_until_told(self, text, url, output):
+    def run_until_told(self, text, url, output, status=0):
         """Records the program until there is a notice. Returns what weft says."""
         end = self.folder / f"end-{output}"
         weft = self.start(*self.options, program=[self.program, "2", end], output=output,
                           env=self.environment(url, cache=f"cache-{output}"))
         self.wait_for_notice(text, output)
         end.touch()
-        return self.finish(weft)[1]
+        return self.finish(weft, status)[1]
 
     def test_symbols_and_types_are_found_on_a_server_and_then_in_its_cache(self):
         url = self.serve()
@@ -218,7 +220,7 @@ class Servers(FunctionsTest):
                                "other": "the server's answer is not its debug file",
                                "endless": "its debug file is too large"}.items():
             with self.subTest(name):
-                err = self.run_until_told(f"debuginfod: {expected}", f"{url}/{name}", name)
+                err = self.run_until_told(f"debuginfod: {expected}", f"{url}/{name}", name, BAD_INPUT)
                 self.assertIn(f"functions of {PROGRAM.name} are those of its own symbols: debuginfod: {expected}", err)
                 kept = [path for path in (self.folder / f"cache-{name}" / self.build_id).glob("*")
                         if path.stat().st_size > 0]
@@ -228,7 +230,7 @@ class Servers(FunctionsTest):
         with socket.socket() as closed:
             closed.bind(("127.0.0.1", 0))  # without listen, so that connections are refused
             self.run_until_told("debuginfod: there is no answer (Connection refused",
-                                f"http://127.0.0.1:{closed.getsockname()[1]}", "away")
+                                f"http://127.0.0.1:{closed.getsockname()[1]}", "away", BAD_INPUT)
 
 
 if __name__ == "__main__":

@@ -103,7 +103,7 @@ class ValuesTest(LocalTest):
         for member, kind, said in (("header.sise", "int16", 'has no member "sise" there'),
                                    ("header.size", "int64", "is int64 in the Trace, and int16 in the debug")):
             rule = f'[{{name: handle, args: [{{name: size, type: {kind}, path: "request->{member}"}}]}}]'
-            _, err = self.record(*self.trace(rule), program=[TYPED, 1], output=kind)
+            _, err = self.record(*self.trace(rule), program=[TYPED, 1], output=kind, status=121)
             self.assertIn(said, err)
 
     def test_filter_reads_members(self):
