@@ -68,7 +68,8 @@ void AddRecord(CLI::App& app, RecordOptions& options) {
                          "record only events that match: \"a > 3 && b == \\\"x\\\"\"; with "
                          "functions alone: calls whose arguments match"),
       record->add_option("-c,--context", form.context,
-                         "values to record with every event: vpid,vtid,procname, ..."),
+                         "values to record with every event: vpid,vtid,procname, ...; default: "
+                         "vpid,vtid with --function NAME or --function-set, else none"),
       record
           ->add_option_function<std::string>(
               "--mode", [&form](const std::string& mode) { form.overwrite = mode == "overwrite"; },

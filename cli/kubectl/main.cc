@@ -69,7 +69,8 @@ void AddRun(CLI::App& app, RunCommand& run) {
                       "log levels to record: LEVEL and more severe, =LEVEL, or FROM..TO");
   command->add_option("--filter", form.filter, "record only events that match: \"a > 3\"");
   command->add_option("-c,--context", form.context,
-                      "values to record with every event: vpid, vtid, procname, ...");
+                      "values to record with every event: vpid,vtid,procname, ...; default: "
+                      "vpid,vtid with --function or --function-set, else none");
   command->add_option("--duration", form.duration, "stop recording after this time: 90s, 5m");
   command->add_option("--name", form.name, "name of the Trace; default: run- and some characters");
   AddFormat(*command, run.format);

@@ -189,10 +189,18 @@ Value Buffer(const ShortForm& form) {
   return out;
 }
 
+// Without the thread, calls of several threads could not be told apart afterwards.
+Value Contexts(const ShortForm& form, bool has_functions) {
+  if (form.context.empty() && has_functions) return Strings({"vpid", "vtid"});
+  return Strings(WithoutCommas(form.context));
+}
+
 Value Spec(const ShortForm& form) {
+  Value functions = Functions(form);
+  Value contexts = Contexts(form, !functions.list.empty());
   Value user = Value::Map();
   AddUnlessEmpty(user, "events", Events(form));
-  AddUnlessEmpty(user, "functions", Functions(form));
+  AddUnlessEmpty(user, "functions", std::move(functions));
   Value kernel = Value::Map();
   AddUnlessEmpty(kernel, "tracepoints", Names(form.kernel));
   AddUnlessEmpty(kernel, "syscalls", Names(form.syscalls));
@@ -202,7 +210,7 @@ Value Spec(const ShortForm& form) {
   AddUnlessEmpty(out, "user", std::move(user));
   AddUnlessEmpty(out, "kernel", std::move(kernel));
   if (!RecordsFunctionsOnly(form)) AddUnlessEmpty(out, "filter", Value::String(form.filter));
-  AddUnlessEmpty(out, "context", Strings(WithoutCommas(form.context)));
+  AddUnlessEmpty(out, "context", std::move(contexts));
   AddUnlessEmpty(out, "buffer", Buffer(form));
   if (form.snapshot) out.Add("output", Value::Map().Add("mode", Value::String("snapshot")));
   AddUnlessEmpty(out, "duration", Value::String(form.duration));

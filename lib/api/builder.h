@@ -14,7 +14,8 @@
 
 namespace weft::api {
 
-// The flags as the user gave them, unchecked. "" or empty: the flag was not given. Each text of
+// The flags as the user gave them, unchecked. "" or empty: the flag was not given; then contexts
+// are vpid and vtid if functions are recorded that weft hooks, and none otherwise. Each text of
 // `events`, `exclude`, `functions`, `function_sets`, `kernel` and `syscalls` may be a list with
 // commas.
 struct ShortForm {

@@ -88,6 +88,19 @@ TEST(Builder, FilterIsThatOfFunctionsIfThereIsNothingElse) {
   EXPECT_EQ(both->spec.filter, "n > 3");
 }
 
+TEST(Builder, FunctionsHaveProcessAndThreadUnlessContextsAreGiven) {
+  const auto contexts = [](const ShortForm& form) {
+    const auto trace = BuildTrace(form);
+    return trace.value().spec.context;
+  };
+  EXPECT_THAT(contexts({.functions = {"f"}}), ElementsAre("vpid", "vtid"));
+  EXPECT_THAT(contexts({.events = {"p:*"}, .function_sets = {"malloc"}}),
+              ElementsAre("vpid", "vtid"));
+  EXPECT_THAT(contexts({.functions = {"f"}, .context = {"procname"}}), ElementsAre("procname"));
+  EXPECT_THAT(contexts({.functions = {"/bin/x:f"}}), ElementsAre());
+  EXPECT_THAT(contexts({.events = {"p:*"}}), ElementsAre());
+}
+
 TEST(Builder, EveryFlag) {
   const auto trace = BuildTrace({.name = "x",
                                  .events = {"p:*", "q:*"},

@@ -315,6 +315,10 @@ class Report(FunctionsTest):
             self.assertIn("tail_call;last_call", stacks)
             self.assertIn("recursive;recursive;recursive;recursive", stacks)
 
+    def test_functions_that_flags_name_have_their_threads(self):
+        self.record("--function", "recursive", program=[PROGRAM, "threads", 10])
+        self.assertEqual([f["calls"] for f in json.loads(self.reported("json"))["functions"]], [160])
+
     def test_calls_that_exceptions_left_have_an_end(self):
         self.record(*self.trace(function_yaml("shop::*", target="*throws"), context="[vpid, vtid]"),
                     program=[THROWS, "70"])

@@ -533,7 +533,9 @@ COMP_WORDS=(kubectl-weft '') COMP_CWORD=1; _kubectl_weft; printf '%s' "${#COMPRE
         deadline = time.monotonic() + PATIENCE
         while not self.api.views and time.monotonic() < deadline:
             time.sleep(0.05)
-        user = self.api.traces["sales"]["spec"]["user"]
+        spec = self.api.traces["sales"]["spec"]
+        user = spec["user"]
+        self.assertEqual(spec["context"], ["vpid", "vtid"])
         self.assertEqual((user["events"], user["attach"]), ([{"name": "emitter:*"}], True))
         self.assertEqual(user["functions"], [{"name": "SSL_*", "object": "libssl.so*"}, {"set": "malloc"}])
         self.grow()
