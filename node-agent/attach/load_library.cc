@@ -250,7 +250,8 @@ class Loader {
 
 Status LoadStopped(const hooks::ProcessMemory& memory, const Target& target,
                    const LoadOptions& options, const LibraryImage& image, const Gates& gates,
-                   const std::vector<Provider>& providers) {
+                   const std::vector<Provider>& providers, StopTime& stopped) {
+  const auto begin = std::chrono::steady_clock::now();
   WEFT_ASSIGN(HijackedThread thread, TakeThread(memory, gates, target));
   Loader loader(memory, target, options, image, thread);
   Status status = CheckClock(memory, thread);
@@ -258,6 +259,7 @@ Status LoadStopped(const hooks::ProcessMemory& memory, const Target& target,
   if (status) status = loader.Register(providers);
   loader.FreeStack();
   const Status released = thread.Release();
+  stopped += std::chrono::steady_clock::now() - begin;
   return status ? released : status;
 }
 
@@ -275,18 +277,19 @@ Status CheckAgain(const Target& target) {
   return status;
 }
 
-Status Wake(const Target& target) {
+Status Wake(const Target& target, StopTime& stopped) {
+  WEFT_TRY(CheckTracer(target));
   // Its parent is woken itself.
   if (hooks::IsOnParentsMemory(target.pid)) return {};
   // From here on the library sees what the program forbids.
-  WEFT_TRY(hooks::ReplaceFunctions(target.pid));
+  WEFT_TRY(hooks::ReplaceFunctions(target.pid, stopped));
   WEFT_TRY(CheckAgain(target));
   WEFT_ASSIGN(const bool has_filter, HasFilter(target.pid));
   return hooks::WakeLibrary(target.pid, has_filter);
 }
 
 // All files are read before a thread is stopped.
-Status Load(const Target& target, const LoadOptions& options) {
+Status Load(const Target& target, const LoadOptions& options, StopTime& stopped) {
   const int32_t pid = target.pid;
   WEFT_ASSIGN(const LibraryImage image, ReadLibrary(options.library));
   const auto memory = hooks::ProcessMemory::Open(pid);
@@ -298,26 +301,31 @@ Status Load(const Target& target, const LoadOptions& options) {
   const std::vector<Provider> providers = FindProviders(*memory, ranges);
   Status status;
   hooks::InThreadOfItsOwn(
-      [&] { status = LoadStopped(*memory, target, options, image, gates, providers); });
+      [&] { status = LoadStopped(*memory, target, options, image, gates, providers, stopped); });
   return status;
 }
 
 }  // namespace
 
 Status LoadLibrary(int32_t pid, const LoadOptions& options) {
+  StopTime stopped{};
+  return LoadLibrary(pid, options, stopped);
+}
+
+Status LoadLibrary(int32_t pid, const LoadOptions& options, StopTime& stopped) {
   WEFT_ASSIGN(Target target, CheckTarget(pid));
   target.is_meant = options.is_meant;
   if (!target.has_library) {
-    WEFT_TRY(Load(target, options));
+    WEFT_TRY(Load(target, options, stopped));
   } else if (const auto detached = hooks::IsDetached(pid); detached && *detached) {
-    return Wake(target);
+    return Wake(target, stopped);
   } else if (!detached && detached.error().code == ErrorCode::kTimeout) {
     return std::unexpected(detached.error());
   }
   KillPoint("library_loaded");
   // Where this fails, exits are refused, and filters that the program makes later are not seen,
   // until a later call.
-  (void)hooks::ReplaceFunctions(pid);
+  (void)hooks::ReplaceFunctions(pid, stopped);
   return {};
 }
 

@@ -8,6 +8,7 @@
 #ifndef WEFT_NODE_AGENT_ATTACH_LOAD_LIBRARY_H_
 #define WEFT_NODE_AGENT_ATTACH_LOAD_LIBRARY_H_
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -25,12 +26,17 @@ struct LoadOptions {
   std::function<bool(int32_t pid)> is_meant;
 };
 
+// How long threads of the process stood still, together: the one that is used, and then all.
+using StopTime = std::chrono::nanoseconds;
+
 // In a process that has the library, does only what an agent that died did not finish, and what a
 // recording took back at its end: functions of the C library lead to the library
 // (replace_functions.h), which is woken (give_back.h). If the library's constructors have not run,
 // it is loaded once more. Errors as those of CheckTarget. kNotFound also: it is not the one that is
 // meant. Blocks for some milliseconds.
 Status LoadLibrary(int32_t pid, const LoadOptions& options);
+// Likewise, and adds to `stopped`.
+Status LoadLibrary(int32_t pid, const LoadOptions& options, StopTime& stopped);
 
 // Returns the path of the library that belongs to this program.
 std::string OwnLibrary();

@@ -108,7 +108,7 @@ ProcessStatus ParseStatus(const std::string& text) {
 
 Result<Target> CheckTarget(int32_t pid) {
   WEFT_ASSIGN(const ProcessStatus status, ReadStatus(Proc(pid, "status")));
-  Target target{.pid = pid, .auxiliary = {}};
+  Target target{.pid = pid, .tracer = status.tracer, .auxiliary = {}};
   if (status.state == 'Z' || status.state == 'X')
     return Refuse(IdsIn(Proc(pid, "task")).size() > 1
                       ? "its first thread has ended, and the kernel shows its memory no more"
@@ -119,9 +119,7 @@ Result<Target> CheckTarget(int32_t pid) {
   const std::string auxiliary = ReadSmall(Proc(pid, "auxv"), kMaxAuxiliaryBytes);
   target.auxiliary.assign(auxiliary.begin(), auxiliary.end());
   if (target.has_library) return target;
-  if (status.tracer != 0)
-    return Fail(ErrorCode::kPermission, "process " + std::to_string(status.tracer) +
-                                            " traces it (a debugger, strace): end that first");
+  WEFT_TRY(CheckTracer(target));
   if (status.seccomp == SECCOMP_MODE_STRICT) return RefuseStrict();
   if (status.has_shadow_stack) return Refuse("it has a shadow stack, which weft cannot serve");
   if (hooks::ShareMemory(pid, status.parent))
@@ -131,6 +129,15 @@ Result<Target> CheckTarget(int32_t pid) {
   if (AuxiliaryValue(target.auxiliary, AT_SECURE) != 0)
     return Refuse("it was started with more rights than its user has (setuid)");
   return target;
+}
+
+// A thread of this process, which puts in hooks, traces it for some milliseconds only.
+Status CheckTracer(const Target& target) {
+  if (target.tracer == 0 ||
+      access(("/proc/self/task/" + std::to_string(target.tracer)).c_str(), F_OK) == 0)
+    return {};
+  return Fail(ErrorCode::kPermission, "process " + std::to_string(target.tracer) +
+                                          " traces it (a debugger, strace): end that first");
 }
 
 Result<ProcessStatus> CheckThread(const Target& target, int32_t tid) {

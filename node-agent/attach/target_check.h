@@ -17,6 +17,7 @@ struct Target {
   int32_t pid = 0;
   bool has_library = false;                   // it is there already, and not loaded by half
   bool is_go = false;                         // goroutines have stacks of some KiB
+  int32_t tracer = 0;                         // a process or thread that traces it; 0: none does
   std::vector<uint8_t> auxiliary;             // /proc/PID/auxv
   std::function<bool(int32_t pid)> is_meant;  // LoadOptions
 };
@@ -35,6 +36,9 @@ ProcessStatus ParseStatus(const std::string& text);
 // kNotFound: there is no such process any more. kPermission: it may not be looked into.
 // kUnsupported: it is one into which nothing can be loaded; the message has the reason.
 Result<Target> CheckTarget(int32_t pid);
+
+// kPermission: another program traces it. Call it if it has to be stopped.
+Status CheckTracer(const Target& target);
 
 // Call it when the thread is stopped, which cannot become another one or execute a program then.
 // kNotFound: it is no thread of the process as CheckTarget saw it: that has ended, or has executed

@@ -65,7 +65,7 @@ class ChildOnMemory {
 class StopTime {
  public:
   explicit StopTime(std::chrono::nanoseconds& stopped) : stopped_(stopped) {}
-  ~StopTime() { stopped_ = std::chrono::steady_clock::now() - begin_; }
+  ~StopTime() { stopped_ += std::chrono::steady_clock::now() - begin_; }
 
  private:
   std::chrono::nanoseconds& stopped_;

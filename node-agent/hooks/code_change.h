@@ -31,8 +31,8 @@ class StoppedProcess;
 // moment, and all is to be tried again.
 using BeforeChanges = std::function<Result<bool>(const StoppedProcess& process)>;
 
-// Makes changes; one whose bytes are not those of before is left out. `stopped`: how long all
-// threads stood still, the last time. kPermission, kTimeout: the process cannot be stopped.
+// Makes changes; one whose bytes are not those of before is left out. Adds to `stopped` how long
+// all threads stood still. kPermission, kTimeout: the process cannot be stopped.
 Status ChangeCode(const std::vector<Change>& changes, const ProcessMemory& memory,
                   std::chrono::nanoseconds& stopped, const BeforeChanges& before = {});
 

@@ -50,7 +50,7 @@ class Replacer {
  public:
   Replacer(const ProcessMemory& memory, HookTable& table) : memory_(memory), table_(table) {}
 
-  Status Replace(const std::vector<LoadedObject>& objects) {
+  Status Replace(const std::vector<LoadedObject>& objects, std::chrono::nanoseconds& stopped) {
     Find(objects);
     std::map<size_t, weft_hook> hooks;
     for (const auto& [number, function] : found_) {
@@ -69,7 +69,6 @@ class Replacer {
     std::vector<Change> changes;
     for (const auto& [number, hook] : hooks)
       if (!table_.IsOn(hook).value_or(true)) changes.push_back(PutJump(hook));
-    std::chrono::nanoseconds stopped{};
     WEFT_TRY(ChangeCode(changes, memory_, stopped));
     const auto is_on = [&](size_t number) {
       const auto hook = hooks.find(number);
@@ -162,7 +161,7 @@ class Replacer {
 
 }  // namespace
 
-Status ReplaceFunctions(int32_t pid) {
+Status ReplaceFunctions(int32_t pid, std::chrono::nanoseconds& stopped) {
   // Its parent has the same functions, and is not stopped with it.
   if (IsOnParentsMemory(pid)) return {};
   WEFT_ASSIGN(const std::vector<MappedRange> ranges, ReadRanges(pid));
@@ -173,7 +172,7 @@ Status ReplaceFunctions(int32_t pid) {
   if (!table.is_attached() || table.takes_go() ||
       (table.header().replaced & WEFT_REPLACED_TRIED) != 0 || HasShadowStack(pid))
     return {};
-  return Replacer(memory, table).Replace(objects);
+  return Replacer(memory, table).Replace(objects, stopped);
 }
 
 }  // namespace weft::hooks

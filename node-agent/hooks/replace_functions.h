@@ -8,6 +8,7 @@
 #ifndef WEFT_NODE_AGENT_HOOKS_REPLACE_FUNCTIONS_H_
 #define WEFT_NODE_AGENT_HOOKS_REPLACE_FUNCTIONS_H_
 
+#include <chrono>
 #include <cstdint>
 
 #include "lib/base/result.h"
@@ -17,8 +18,8 @@ namespace weft::hooks {
 // Does nothing in a process in which ld.so loaded the library, in which it was done, or that runs
 // on its parent's memory (vfork). kNotFound: it has no library. kPermission, kTimeout: the process
 // cannot be stopped, or is in use by another thread of the agent, and has the functions that it had
-// before: call it again later.
-Status ReplaceFunctions(int32_t pid);
+// before: call it again later. Adds to `stopped` how long all threads stood still.
+Status ReplaceFunctions(int32_t pid, std::chrono::nanoseconds& stopped);
 
 }  // namespace weft::hooks
 

@@ -566,12 +566,27 @@ class Refusals(AttachTest):
         self.end_program(program)
 
     def test_process_under_a_debugger(self):
+        self.seize(program := self.run_program("busy"))
+        self.refused(program, f"process {os.getpid()} traces it")
+        self.kill_traced(program)
+
+    def test_process_under_a_debugger_that_was_recorded_before(self):
         program = self.run_program("busy")
+        weft = self.attach(program, options=self.functions(), output="first")
+        self.wait_until_recording(weft, "first")
+        self.stop(weft)
+        self.seize(program)
+        self.refused(program, f"process {os.getpid()} traces it")
+        self.kill_traced(program)
+
+    def seize(self, program):
         libc = ctypes.CDLL(None, use_errno=True)
         if libc.ptrace(PTRACE_SEIZE, program.pid, None, None) != 0:
             self.skipTest("this process may not use ptrace")
-        self.refused(program, f"process {os.getpid()} traces it")
-        # It cannot be detached while it runs.
+
+    @staticmethod
+    def kill_traced(program):
+        """It cannot be detached while it runs."""
         program.kill()
         program.wait(PATIENCE)
 
