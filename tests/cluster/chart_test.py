@@ -94,6 +94,8 @@ class Chart(ClusterTest):
 
     def paste(self, script):
         """Runs lines of a page, with the cluster's kubectl and helm; returns what they print."""
+        # The pages' are a person's, on a machine that is not busy.
+        script = re.sub(r"--timeout=\d+s", f"--timeout={PATIENCE:.0f}s", script)
         tools = "".join(f'{tool}() {{ "{TOP}/dev" cluster {tool} "$@"; }}\n' for tool in ("kubectl", "helm"))
         return subprocess.run(["bash", "-e", "-c", tools + textwrap.dedent(script)], cwd=TOP, check=True,
                               stdout=subprocess.PIPE, text=True).stdout
@@ -102,7 +104,10 @@ class Chart(ClusterTest):
         page = (TOP / "README.md").read_text(encoding="utf-8")
         *steps, view = re.search(r"    helm install weft .*?\n\n", page, re.DOTALL)[0].strip().splitlines()
         folder = steps.pop()
-        self.paste("\n".join(steps))
+        made = next(i for i, step in enumerate(steps) if "rollout status" in step)
+        self.paste("\n".join(steps[:made]))
+        self.wait_for_library("shop", "shop")
+        self.paste("\n".join(steps[made:]))
         # A person is slower than the first packet.
         seen = self.wait_for(lambda: "shop:" in (text := self.paste(folder + "\n" + view)) and text,
                              "no event is shown")
@@ -121,7 +126,8 @@ class Chart(ClusterTest):
             kubectl label namespace billing weft.dev/inject=enabled
             kubectl -n billing wait --for=create configmap -l weft.dev/library=current --timeout=60s
             kubectl -n billing apply -f deploy/examples/shop.yaml
-            kubectl -n billing rollout status deployment/shop""")
+            """)
+        self.wait_for_library("billing", "shop")
         made = []
         for file in sorted((TOP / "deploy/examples/traces").iterdir()):
             given = [] if "namespace:" in file.read_text(encoding="utf-8") else ["-n", "shop"]

@@ -40,7 +40,9 @@ class Cluster(ClusterTest):
                    namespace=name)
         lines = self.logs_of_ended(name, "shop").splitlines()
         self.assertIn("shop:order_placed 100", lines)
-        self.wait_for_pod(name, "tenant")
+        # A signal that came before would be lost.
+        self.wait_for(lambda: "events 0\n" in kubectl("-n", name, "logs", "tenant", check=False).stdout,
+                      "the tenant does not start")
         for total in (2001, 4002):
             kubectl("-n", name, "exec", "tenant", "--", "kill", "-USR1", "1")
             self.wait_for(lambda: f"events {total}\n" in kubectl("-n", name, "logs", "tenant").stdout,
@@ -72,8 +74,11 @@ class Cluster(ClusterTest):
         self.wait_for_pod(name, "client")
         for host in ("web", f"web.{name}.svc.cluster.local"):
             self.assert_answers(name, "client", host)
-        unknown = kubectl("-n", name, "exec", "client", "--", "nslookup", "example.com", check=False)
-        self.assertIn("NXDOMAIN", unknown.stdout + unknown.stderr)
+
+        def unknown():
+            done = kubectl("-n", name, "exec", "client", "--", "nslookup", "example.com", check=False)
+            return done.stdout + done.stderr
+        self.wait_for(lambda: "NXDOMAIN" in unknown(), "a name that there is not is found")
 
     def test_large_immutable_configmap_is_a_readable_file(self):
         """Such a ConfigMap carries libweft.so into pods."""
@@ -114,15 +119,15 @@ class Cluster(ClusterTest):
         # Until the API server serves the new kind.
         self.wait_for(lambda: apply(TRACE.format(events="events")).returncode == 0,
                       "a right Trace is refused")
+        # Until kubectl knows that the server checks the new kind, it checks by itself, in other words.
+        of_wrong_type = TRACE.format(events="events") + "  paused: 'yes'\n"
+        self.wait_for(lambda: "must be of type boolean" in apply(of_wrong_type).stderr,
+                      "kubectl does not leave the check to the server")
         wrong = apply(TRACE.format(events="evnts"))
         self.assertNotEqual(wrong.returncode, 0)
         self.assertIn('unknown field "spec.user.evnts"', wrong.stderr)
         self.assertEqual(kubectl("-n", name, "get", "traces", "--output=name").stdout,
                          "trace.weft.dev/orders\n")
-        # Until kubectl knows that the server checks the new kind, it checks by itself, in other words.
-        of_wrong_type = TRACE.format(events="events") + "  paused: 'yes'\n"
-        self.wait_for(lambda: "must be of type boolean" in apply(of_wrong_type).stderr,
-                      "kubectl does not leave the check to the server")
         for spec, messages in WRONG:
             with self.subTest(spec=spec):
                 # Not in a list, which kubectl checks by itself, in other words.

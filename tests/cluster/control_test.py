@@ -73,7 +73,8 @@ class Control(WeftTest):
         reference = {"name": "none", "key": "none", "optional": True}
         optional["spec"]["containers"][0]["env"] = [
             {"name": "LD_PRELOAD", "valueFrom": {"configMapKeyRef": reference}}]
-        self.apply(plain, taken, refusing, optional, namespace=name)
+        self.apply(plain, taken, refusing, namespace=name)
+        self.apply(optional, namespace=name, library=False)
         for pod in ("plain", "taken", "refusing", "optional"):
             self.wait_for_pod(name, pod)
         maps = kubectl("-n", name, "exec", "plain", "--", "cat", "/proc/self/maps").stdout
@@ -104,9 +105,9 @@ class Control(WeftTest):
         self.apply(trace("t", "shop"), namespace=name)
         self.wait_for_reason(name, "t", "WaitingForNodes")
         session, = get(name, "tracesession", "--field-selector=spec.nodeName=node1")["items"]
+        self.wait_for(lambda: get(name, "trace", "t")["status"]["pods"]["matched"] == 2, "it does not match both pods")
         made = get(name, "trace", "t")
         self.assertEqual(session["spec"]["traceUid"], made["metadata"]["uid"])
-        self.assertEqual(made["status"]["pods"]["matched"], 2)
         self.assertEqual([s["reason"] for s in made["status"]["pods"]["skipped"]],
                          ["InjectionDisabled"])
 
@@ -117,7 +118,7 @@ class Control(WeftTest):
         recording = get(name, "trace", "t")["status"]
         self.assertEqual((recording["phase"], recording["pods"]["traced"]), ("Recording", 1))
         self.assertEqual(recording["events"]["delivered"], 5)
-        self.assertIn("Recording", self.events(name, "t"))
+        self.wait_for(lambda: "Recording" in self.events(name, "t"), "no Event")
 
         kubectl("-n", name, "delete", "trace", "t", "--wait=false")
         self.wait_for(lambda: get(name, "tracesession", session["metadata"]["name"])["spec"]["state"]
@@ -134,7 +135,7 @@ class Control(WeftTest):
         self.wait_for_pod(name, "p")
         self.apply(trace("t", "shop"), namespace=name)
         self.wait_for_reason(name, "t", "WaitingForNodes")
-        kubectl("-n", name, "delete", "trace", "t", "--timeout=200s")
+        kubectl("-n", name, "delete", "trace", "t", f"--timeout={PATIENCE:.0f}s")
         self.assertIn("NotDrained", self.events(name, "t"))
 
     def test_duration_ends_a_trace(self):
@@ -214,6 +215,7 @@ class Control(WeftTest):
                    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "tenant"},
                    "subjects": [{"kind": "User", "apiGroup": "rbac.authorization.k8s.io", "name": "tenant"}]}
         self.apply(role, binding, namespace=namespace)
+        self.wait_for_right(namespace, "--as=tenant", "create", "configmaps")
         return "--as=tenant"
 
     def delete_held(self, namespace, user, kind, name):
@@ -267,8 +269,12 @@ class Control(WeftTest):
         self.apply(client("early", labels=INJECT), namespace=name)
         self.wait_for_pod(name, "early")
         self.assertEqual(variables(get(name, "pod", "early")), {})
-        self.wait_for(lambda: get(name, "configmap", same_name)["binaryData"] == genuine["binaryData"],
-                      "the other content is not replaced")
+
+        def content():
+            # It is deleted, and then made anew.
+            found = get(name, "configmap", f"--field-selector=metadata.name={same_name}")["items"]
+            return found[0]["binaryData"] if found else None
+        self.wait_for(lambda: content() == genuine["binaryData"], "the other content is not replaced")
         made = get(name, "configmap", same_name)
         self.assertNotEqual(made["metadata"]["uid"], evil_uid)
         self.wait_for(lambda: "LibraryReplaced" in self.events(name, same_name), "no Event")
@@ -307,7 +313,7 @@ class Control(WeftTest):
         self.addCleanup(kubectl, "-n", "weft", "rollout", "status", "deployment/weft-webhook")
         self.addCleanup(kubectl, "-n", "weft", "scale", "deployment/weft-webhook", "--replicas=2")
         self.wait_for(lambda: not self.pods_of("webhook"), "the webhook does not end")
-        self.apply(client("without"), namespace=name)
+        self.apply(client("without"), namespace=name, library=False)
         self.wait_for_pod(name, "without")
         self.assertEqual(variables(get(name, "pod", "without")), {})
         kubectl("-n", name, "delete", "configmap", "-l", "weft.dev/library")

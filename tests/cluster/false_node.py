@@ -5,13 +5,14 @@ TLS. Argument: JSON in base64, with the relay's address, the CA, and the hello."
 
 import base64
 import json
+import os
 import socket
 import ssl
 import struct
 import sys
 
 SERVER_NAME = "weft-relay-0.weft-relay.weft.svc"
-PATIENCE = 20
+PATIENCE = float(os.environ.get("WEFT_PATIENCE", "240"))
 
 
 def send(connection, message):

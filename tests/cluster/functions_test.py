@@ -17,7 +17,7 @@ import unittest
 
 from tests.cluster.real_programs import CLIENTS, Database, Web
 from tests.cluster.relay_files import discarded_in, events_in, numbers_in, trace_folder
-from tests.cluster.weft_cluster import RESTRICTED, get, kubectl, pod
+from tests.cluster.weft_cluster import PATIENCE, RESTRICTED, get, kubectl, pod
 from tests.cluster.with_weft import WeftTest, container_pids, metric, send_signal, trace
 
 LIBRARY = "libmylib.so"
@@ -31,6 +31,16 @@ EVENTS = {f"function:{function['name']}_{moment}" for function in FUNCTIONS for 
 
 def of_functions(name, *functions):
     return trace(name, "sample", user={"functions": list(functions)})
+
+
+def has_loaded(pid):
+    """Has the loader mapped the code of libmylib.so in a process?"""
+    return re.search(" r-xp .*/" + LIBRARY, pathlib.Path(f"/proc/{pid}/maps").read_text(encoding="utf-8"))
+
+
+def waits_for_signals(pid):
+    """Is a tenant in rt_sigtimedwait (128)? A signal that comes earlier may end it."""
+    return pathlib.Path(f"/proc/{pid}/syscall").read_text(encoding="utf-8").startswith("128 ")
 
 
 def code_of(pid):
@@ -124,16 +134,17 @@ class Functions(WeftTest):
         told = self.condition("fn", "wrong", "FunctionsHooked")
         self.assertEqual((told["status"], told["reason"]), ("False", "HookedInPart"))
         self.assertIn("my_traced_function", told["message"])
-        kubectl("-n", "fn", "delete", "trace", "wrong", "--timeout=120s")
+        kubectl("-n", "fn", "delete", "trace", "wrong", f"--timeout={PATIENCE:.0f}s")
 
     def test_functions_in_pods(self):
         self.injected_namespace("fn")
         self.start("late", "exec sample_app 1000000000")
         late = self.wait_for(lambda: container_pids("fn", "late", "sample_app"), "it does not run")[0]
         self.assertRegex(pathlib.Path(f"/proc/{late}/status").read_text(encoding="utf-8"), r"Seccomp:\s+2")
+        self.wait_for(lambda: has_loaded(late), "it does not load its library")
         self.assertFalse(self.is_hooked(late))
         self.apply(of_functions("t", *FUNCTIONS), namespace="fn")
-        self.wait_ready("fn", "t")
+        self.wait_ready("fn", "t", traced=1)
         self.assertTrue(self.is_hooked(late))
         self.wait_for_more()
         self.assert_exact()
@@ -147,7 +158,7 @@ class Functions(WeftTest):
         self.assertEqual(events["lost"], 0)
         self.assert_stored()
         self.wait_for(lambda: not self.is_hooked(late), "the functions are not as they were")
-        kubectl("-n", "fn", "delete", "trace", "t", "--timeout=120s")
+        kubectl("-n", "fn", "delete", "trace", "t", f"--timeout={PATIENCE:.0f}s")
         for name in ("late", "early"):
             self.assertEqual(get("fn", "pod", name)["status"]["containerStatuses"][0]["restartCount"], 0)
         self.assertEqual(container_pids("fn", "late", "sample_app"), [late])
@@ -177,6 +188,7 @@ class Functions(WeftTest):
         """A process that starts while the Trace is on. It has no thread 1."""
         kubectl("-n", "bare", "exec", "tenant", "--", "sh", "-c", "tenant --threads 1 >/dev/null 2>&1 &")
         second = self.wait_for(lambda: set(container_pids("bare", "tenant", "tenant")) - before, "it does not run").pop()
+        self.wait_for(lambda: waits_for_signals(second), "it does not start")
         self.wait_for(lambda: libraries_in(second), "the library is not loaded into a new process")
         recorded = self.recorded("t", "bare")
 
@@ -199,7 +211,7 @@ class Functions(WeftTest):
                        trace("f", "sample", user={"functions": [{**FUNCTIONS[0], "record": ["entry"]}], "attach": True}),
                        namespace="bare")
             for name in ("t", "f"):
-                self.wait_ready("bare", name)
+                self.wait_ready("bare", name, traced=1)
             self.wait_for(lambda: "debugged/main" in self.attached_condition().get("message", ""),
                           "the process under a debugger is not named")
             told = self.attached_condition()
@@ -221,8 +233,8 @@ class Functions(WeftTest):
         self.assertEqual(numbers_in(trace_folder("bare", "t") / "tenant")[1], list(range(1000, 4000)))
         names = events_in(trace_folder("bare", "f"))
         self.assertEqual(set(names), {"function:my_traced_function_entry"})
-        kubectl("-n", "bare", "delete", "trace", "f", "t", "--timeout=120s")
-        kubectl("-n", "other", "delete", "trace", "t", "--timeout=120s")
+        kubectl("-n", "bare", "delete", "trace", "f", "t", f"--timeout={PATIENCE:.0f}s")
+        kubectl("-n", "other", "delete", "trace", "t", f"--timeout={PATIENCE:.0f}s")
         self.wait_for(lambda: not self.is_hooked(sample), "the function is not as it was")
         for name in ("tenant", "debugged", "sample"):
             self.assertEqual(get("bare", "pod", name)["status"]["containerStatuses"][0]["restartCount"], 0)
@@ -251,7 +263,7 @@ class Functions(WeftTest):
         written = {"name": "SSL_write", "object": "libssl.so*", "returns": "int32"}
         self.apply(trace("t", "web", user={"functions": [handled, written]}), namespace="web")
         for namespace in ("db", "web"):
-            self.wait_ready(namespace, "t")
+            self.wait_ready(namespace, "t", traced=1)
         before = web.logged()
         with concurrent.futures.ThreadPoolExecutor() as pool:
             requests = pool.submit(web.run, 40)

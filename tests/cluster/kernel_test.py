@@ -6,7 +6,7 @@ The condition says so, and what the pods do in user space is recorded as ever.""
 import unittest
 
 from tests.cluster.relay_files import events_in, relay_folder
-from tests.cluster.weft_cluster import get, kubectl, pod
+from tests.cluster.weft_cluster import PATIENCE, get, kubectl, pod
 from tests.cluster.with_weft import AS_CONTROLLER, WeftTest, trace
 
 SYSCALLS = {"syscalls": [{"name": "openat"}]}
@@ -29,7 +29,7 @@ class Kernel(WeftTest):
         self.wait_for_pod("kernels", "tenant")
         self.apply(trace("both", "tenant", user={"events": [{"name": "tenant:*"}]}, kernel=SYSCALLS),
                    namespace="kernels")
-        self.wait_ready("kernels", "both")
+        self.wait_ready("kernels", "both", traced=1)
         self.wait_refused("kernels", "both")
         emitted = self.run_tenant("kernels")
         events = self.end_by_time("kernels", "both")
@@ -59,7 +59,7 @@ class Kernel(WeftTest):
                 "metadata": {"name": "copy"}, "spec": session["spec"]}
         refused = self.create(copy, namespace="elsewhere", user=AS_CONTROLLER, check=False)
         self.assertIn("in weft's own namespace", refused.stderr)
-        kubectl("delete", "clustertrace", name, "--timeout=120s")
+        kubectl("delete", "clustertrace", name, f"--timeout={PATIENCE:.0f}s")
         self.wait_for(lambda: not get("weft", "tracesession")["items"], "its session stays")
 
     def test_a_trace_of_the_kernel_alone_says_why_it_waits(self):
@@ -70,7 +70,7 @@ class Kernel(WeftTest):
         self.apply(trace("alone", "plain", user={}, kernel=SYSCALLS), namespace="bare")
         self.wait_refused("bare", "alone")
         self.assertEqual(self.condition("bare", "alone", "Ready")["status"], "False")
-        kubectl("-n", "bare", "delete", "trace", "alone", "--timeout=120s")
+        kubectl("-n", "bare", "delete", "trace", "alone", f"--timeout={PATIENCE:.0f}s")
 
 
 if __name__ == "__main__":

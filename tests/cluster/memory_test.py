@@ -62,7 +62,7 @@ class Memory(WeftTest):
     def emit(self, namespace):
         """One round, asked for from outside: a command in such a container would need more memory than it
         has. Returns what this life of the program has emitted."""
-        before = self.emitted(namespace, "tenant")
+        before = self.wait_for_tenant(namespace, "tenant")
         os.kill(self.wait_for(lambda: container_pid(namespace, "tenant"), "it does not run"), signal.SIGUSR1)
         self.wait_for(lambda: self.emitted(namespace, "tenant") > before, "the round does not end")
         return self.emitted(namespace, "tenant")
@@ -87,7 +87,7 @@ class Memory(WeftTest):
                 group = self.start_tenant(namespace, f"{limit}Mi")
                 before = shared_memory(group)
                 self.apply(self.everything(), namespace=namespace)
-                self.wait_ready(namespace, "t")
+                self.wait_ready(namespace, "t", traced=1)
                 granted = self.condition(namespace, "t", "BuffersGranted")
                 self.assertEqual((granted["status"], granted["reason"]), ("False", "MemoryLimit"))
                 self.assertRegex(granted["message"],
@@ -109,7 +109,7 @@ class Memory(WeftTest):
             self.start_tenant(one, "256Mi")
             self.apply(trace("t", "tenant", user={"events": [{"name": "tenant:*"}]}), namespace=one)
         for one in (namespace, other):
-            self.wait_ready(one, "t")
+            self.wait_ready(one, "t", traced=1)
             self.emit(one)
         agent = self.pods_of("agent")[0]
         before = {name: container_pids("weft", agent, name) for name in ("weft-keeper", "weft-node-agent")}
@@ -144,7 +144,7 @@ class Memory(WeftTest):
         group = self.start_tenant(namespace, f"{limit}Mi", restartPolicy="Always")
         before = shared_memory(group)
         self.apply(self.everything(), namespace=namespace)
-        self.wait_ready(namespace, "t")
+        self.wait_ready(namespace, "t", traced=1)
         kubectl("-n", "weft", "scale", "statefulset", "weft-relay", "--replicas=0")
         self.wait_for(lambda: not self.pods_of("relay"), "the relay does not go")
         emitted = []

@@ -51,7 +51,7 @@ class Modes(TrustCases, ViewCases, WeftTest):
         self.wait_for_pod(namespace, "tenant")
         self.apply(trace("t", "tenant", user={"events": [{"name": "tenant:*"}]}, buffer=buffer,
                          **spec), namespace=namespace)
-        self.wait_ready(namespace, "t")
+        self.wait_ready(namespace, "t", traced=1)
 
     def assert_end(self, namespace, emitted):
         events = self.end_by_time(namespace, "t")
@@ -313,7 +313,9 @@ class Modes(TrustCases, ViewCases, WeftTest):
         self.assertEqual(events["recorded"] + events["discarded"], emitted)
         self.assertEqual(events["recorded"], events["delivered"])
         self.assertEqual(get(name, "trace", "t")["status"]["removedSessions"]["uids"], [before["uid"]])
-        notes = [e["note"] for e in get(name, "events.events.k8s.io")["items"] if e["reason"] == "Completed"]
+        # The Event follows the status.
+        notes = self.wait_for(lambda: [e["note"] for e in get(name, "events.events.k8s.io")["items"]
+                                       if e["reason"] == "Completed"], "no Event")
         self.assertEqual(len(notes), 1, notes)
         self.assertIn(f"Recorded {events['recorded']} events and delivered {events['delivered']}.", notes[0])
 
@@ -329,7 +331,7 @@ class Modes(TrustCases, ViewCases, WeftTest):
         emitted = self.run_tenant(name)
         kubectl("-n", name, "delete", "trace", "t", f"--timeout={PATIENCE:.0f}s")
         self.apply(trace("t", "tenant", user={"events": [{"name": "tenant:*"}]}), namespace=name)
-        self.wait_ready(name, "t")
+        self.wait_ready(name, "t", traced=1)
         second = trace_folder(name, "t")
         emitted_again = self.run_tenant(name) - emitted
         self.end_by_time(name, "t")

@@ -81,20 +81,21 @@ def lines_in(folder):
         raise AssertionError(f"babeltrace2 {folder}: {reader.returncode}")
 
 
-def work_in(folder):
-    """Thread and number of each event tenant:work below a folder."""
+def numbers_and_others_in(folder):
+    """Thread -> the numbers of its events tenant:work below a folder, sorted; and how many other events there are."""
     pattern = re.compile(r"tenant:work: .*thread = (\d+), number = (\d+)")
+    numbers, others = {}, 0
     for line in lines_in(folder):
         if found := pattern.search(line):
-            yield int(found.group(1)), int(found.group(2))
+            numbers.setdefault(int(found.group(1)), []).append(int(found.group(2)))
+        else:
+            others += 1
+    return {thread: sorted(found) for thread, found in numbers.items()}, others
 
 
 def numbers_in(folder):
     """Thread -> the numbers of its events tenant:work below a folder, sorted."""
-    numbers = {}
-    for thread, number in work_in(folder):
-        numbers.setdefault(thread, []).append(number)
-    return {thread: sorted(found) for thread, found in numbers.items()}
+    return numbers_and_others_in(folder)[0]
 
 
 def events_in(folder):

@@ -55,9 +55,7 @@ class Soak(WeftTest):
 
     def round_of_both(self, number):
         """Lets both programs emit a round, and a Trace come and go meanwhile."""
-        before = {namespace: self.emitted(namespace, "tenant") for namespace in NAMESPACES}
-        for namespace in NAMESPACES:
-            kubectl("-n", namespace, "exec", "tenant", "--", "kill", "-USR1", "1")
+        before = {namespace: self.begin_round(namespace, "tenant") for namespace in NAMESPACES}
         self.a_trace_comes_and_goes(number)
         for namespace in NAMESPACES:
             self.wait_for(lambda n=namespace: self.emitted(n, "tenant") > before[n], "a round does not end")

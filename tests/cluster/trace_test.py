@@ -89,14 +89,14 @@ class Traced(WeftTest):
         rounds = ["--events", str(TENANT_EVENTS), "--threads", "2"]
         self.apply(pod("tenant", "tenant", labels={"app": "tenant"}, args=rounds),
                    namespace="measures")
-        kubectl("-n", "orders", "rollout", "status", "deployment/shop", f"--timeout={PATIENCE:.0f}s")
+        self.wait_for_library("orders", "shop")
         self.wait_for_pod("measures", "tenant")
         # Both Traces mean all events of both: each sees those of its own namespace.
         everything = {"events": [{"name": "shop:*"}, {"name": "tenant:*"}]}
         self.apply(trace("sales", "shop", user=everything, buffer=SMALL), namespace="orders")
         self.apply(trace("work", "tenant", user=everything, buffer=SMALL), namespace="measures")
-        self.wait_ready("orders", "sales")
-        self.wait_ready("measures", "work")
+        self.wait_ready("orders", "sales", traced=SHOPS)
+        self.wait_ready("measures", "work", traced=1)
         self.assertEqual(get("orders", "trace", "sales")["status"]["pods"]["traced"], SHOPS)
 
         work = self.run_tenant("measures", TENANT_ROUNDS)

@@ -59,7 +59,8 @@ class TrustCases:
         answer, why = say_hello(*hello)
         self.assertEqual(answer, "refusal", why)
         self.assertTrue(why)
-        self.assertEqual(self.refused().get(reason, 0), before + 1)
+        # Another node's session may be refused meanwhile, such as one of a namespace that goes.
+        self.assertGreater(self.refused().get(reason, 0), before)
 
     def test_only_a_node_with_a_ticket_for_it_writes_a_trace(self):
         for namespace in ("trusted", "foreign"):
@@ -68,7 +69,7 @@ class TrustCases:
                        trace("t", "tenant", user={"events": [{"name": "tenant:*"}]}), namespace=namespace)
         for namespace in ("trusted", "foreign"):
             self.wait_for_pod(namespace, "tenant")
-            self.wait_ready(namespace, "t")
+            self.wait_ready(namespace, "t", traced=1)
         emitted = self.run_tenant("trusted")
         node = get("trusted", "pod", "tenant")["spec"]["nodeName"]
         uid = get("trusted", "trace", "t")["metadata"]["uid"]

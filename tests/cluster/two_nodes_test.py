@@ -11,6 +11,7 @@ from tests.cluster.with_weft import WeftTest, trace
 
 AGENT = """
 for uid in $(ls /kubelet/pods); do echo "pod $uid"; done
+echo these are all
 exec sleep 100000
 """
 
@@ -67,8 +68,9 @@ class TwoNodes(WeftTest):
         for node, own, other in (("node1", "one", "two"), ("node2", "two", "one")):
             agent = kubectl("-n", name, "get", "pods", "--selector=app=agents",
                             f"--field-selector=spec.nodeName={node}", "--output=name").stdout.strip()
-            said = self.wait_for(lambda agent=agent: kubectl("-n", name, "logs", agent).stdout,
-                                 f"{agent} says nothing")
+            said = self.wait_for(
+                lambda agent=agent: "these are all" in (text := kubectl("-n", name, "logs", agent).stdout) and text,
+                f"{agent} does not say all")
             self.assertIn(f"pod {uids[own]}\n", said)
             self.assertNotIn(f"pod {uids[other]}\n", said)
 
@@ -80,7 +82,7 @@ class TwoNodes(WeftTest):
         wanted = trace("t", "tenant", user={"events": [{"name": "tenant:*"}]})
         wanted["spec"]["pods"]["containers"] = ["main"]
         self.apply(wanted, namespace=name)
-        self.wait_ready(name, "t")
+        self.wait_ready(name, "t", traced=2)
         emitted = {one: self.run_tenant(name, pod=(one, "-c", "main")) for one in ("one", "two")}
         for one in ("one", "two"):
             self.run_tenant(name, pod=(one, "-c", "side"))

@@ -45,7 +45,8 @@ def get(namespace, kind, *names, **more):
 def install_weft(*parts, values=""):
     """Installs the chart into the namespace weft, with a relay whose folder the machine sees. Waits for
     `parts`, or for all. `values`: further values, as helm's --set takes them."""
-    common = "relay.storage.persistent=false,image.pullPolicy=Never"
+    # The webhook fails open: after its time, by default 2 s, a pod is made without the library.
+    common = "relay.storage.persistent=false,image.pullPolicy=Never,webhook.timeoutSeconds=30"
     dev("cluster", "helm", "install", "weft", TOP / "charts/weft", "--namespace", "weft",
         "--create-namespace", "--set", ",".join(filter(None, [common, values])))
     for part in parts or PARTS:
@@ -70,6 +71,11 @@ def pod(name, image, *, labels=None, node=None, command=None, args=None, mounts=
             "restartPolicy": "Never", **({"nodeName": node} if node else {}), **spec}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "labels": labels or {}},
             "spec": body}
+
+
+def lacks_library(one):
+    """Was a pod made without weft's library?"""
+    return all(volume["name"] != "weft" for volume in one["spec"].get("volumes", []))
 
 
 def client(name, **more):
@@ -133,6 +139,19 @@ class ClusterTest(unittest.TestCase):
                        f"--timeout={PATIENCE:.0f}s", check=False)
         if done.returncode != 0:
             self.fail(done.stderr + kubectl("-n", namespace, "describe", f"pod/{name}").stdout)
+
+    def wait_for_library(self, namespace, app):
+        """Waits for a Deployment, whose pods have the label `app`; deletes those that were made without the library, since
+        the webhook fails open, until none is."""
+        def missed():
+            kubectl("-n", namespace, "rollout", "status", f"deployment/{app}", f"--timeout={PATIENCE:.0f}s")
+            names = [one["metadata"]["name"] for one in get(namespace, "pods", "-l", f"app={app}")["items"]
+                     if lacks_library(one)]
+            if names:
+                kubectl("-n", namespace, "delete", "pod", *names, "--ignore-not-found")
+            return names
+
+        self.wait_for(lambda: not missed(), f"pods of {app} get no library")
 
     def assert_answers(self, namespace, from_pod, host, server="web"):
         # By timeout, as Debian's busybox crashes in `wget -T`.

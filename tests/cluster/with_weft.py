@@ -7,7 +7,8 @@ import os
 import pathlib
 import re
 
-from tests.cluster.weft_cluster import PARTS, PATIENCE, RESTRICTED, ClusterTest, get, install_weft, kubectl
+from tests.cluster.weft_cluster import (PARTS, PATIENCE, RESTRICTED, ClusterTest, get, install_weft, kubectl,
+                                        lacks_library)
 
 INJECT = {"weft.dev/inject": "enabled"}
 # kubectl's flag to act as the controller, which alone may write the library and sessions.
@@ -58,6 +59,7 @@ class WeftTest(ClusterTest):
     LOADED = ("weft-agent", "weft-controller", "weft-webhook", "weft-relay", "shell", "shop", "tenant")
     READY = PARTS  # that are waited for
     VALUES = ""    # of the chart, beside the usual ones
+    injected = frozenset()  # namespaces whose pods have the library
 
     @classmethod
     def setUpClass(cls):
@@ -69,7 +71,32 @@ class WeftTest(ClusterTest):
         self.namespace(name, INJECT | (RESTRICTED if labels is None else labels))
         self.wait_for(lambda: get(name, "configmap", "-l", "weft.dev/library=current")["items"],
                       "the library does not come")
+        self.injected |= {name}
         return name
+
+    def apply(self, *objects, namespace="default", check=True, library=True):
+        """Makes pods of an injected namespace anew until they have the library: where the webhook is slow, or has not
+        heard of the library yet, they are made without it. library=False: they stay as they are."""
+        done = super().apply(*objects, namespace=namespace, check=check)
+        wanted = {one["metadata"]["name"]: one for one in objects if one["kind"] == "Pod" and
+                  one["metadata"].get("labels", {}).get("weft.dev/inject") != "disabled"}
+        if wanted and library and namespace in self.injected:
+            self.wait_for(lambda: not self.make_missed_anew(namespace, wanted), "pods get no library")
+        return done
+
+    def make_missed_anew(self, namespace, wanted):
+        """Makes those of the pods anew that were made without the library. Returns their names."""
+        missed = [one["metadata"]["name"] for one in get(namespace, "pods")["items"]
+                  if one["metadata"]["name"] in wanted and lacks_library(one)]
+        if missed:
+            kubectl("-n", namespace, "delete", "pod", *missed, "--grace-period=0", "--force")
+            super().apply(*(wanted[name] for name in missed), namespace=namespace)
+        return missed
+
+    def wait_for_right(self, namespace, user, verb, resource):
+        """The API server knows a new Role some time after it was made."""
+        self.wait_for(lambda: kubectl("-n", namespace, user, "auth", "can-i", verb, resource, check=False).returncode == 0,
+                      f"{user} may not {verb} {resource}")
 
     def create(self, *objects, namespace, user, check=True):
         """As apply(), as the user of a flag of kubectl: --as=NAME."""
@@ -82,11 +109,18 @@ class WeftTest(ClusterTest):
         return [pod["metadata"]["name"] for pod in pods]
 
     def metrics(self, component):
-        return kubectl("get", "--raw", f"/api/v1/namespaces/weft/pods/{self.pods_of(component)[0]}"
-                       ":8080/proxy/metrics").stdout
+        """It does not answer while it starts."""
+        def read():
+            return [done.stdout for one in self.pods_of(component) if (done := kubectl(
+                "get", "--raw", f"/api/v1/namespaces/weft/pods/{one}:8080/proxy/metrics", check=False)).returncode == 0]
+        return self.wait_for(read, f"{component} does not answer")[0]
 
-    def wait_ready(self, namespace, name):
+    def wait_ready(self, namespace, name, traced=0):
+        """Also until as many pods are traced: a node is ready that has not heard of a pod yet."""
         kubectl("-n", namespace, "wait", "--for=condition=Ready", f"trace/{name}", f"--timeout={PATIENCE:.0f}s")
+        if traced:
+            self.wait_for(lambda: get(namespace, "trace", name)["status"]["pods"].get("traced", 0) >= traced,
+                          "not all pods are traced")
 
     def condition(self, namespace, name, kind="KernelTracing", resource="trace"):
         """The condition `kind` of a Trace, or of another resource that has conditions."""
@@ -101,18 +135,33 @@ class WeftTest(ClusterTest):
                       "the Trace does not end")
         return get(namespace, "trace", name)["status"]["events"]
 
+    def said(self, namespace, name, *container):
+        """The numbers of all lines "events N" that a program printed; of a pod with several containers: -c NAME."""
+        def read():
+            done = kubectl("-n", namespace, "logs", name, *container, check=False)
+            return done if done.returncode == 0 else None
+        logs = self.wait_for(read, f"there are no logs of {name}").stdout
+        return [int(count) for count in re.findall(r"^events (\d+)$", logs, re.MULTILINE)]
+
     def emitted(self, namespace, name, *container):
-        """The last line "events N" that a program printed; of a pod with several containers: -c NAME."""
-        logs = kubectl("-n", namespace, "logs", name, *container).stdout
-        found = re.findall(r"^events (\d+)$", logs, re.MULTILINE)
-        return int(found[-1]) if found else 0
+        """The last of these numbers."""
+        return (self.said(namespace, name, *container) or [0])[-1]
+
+    def wait_for_tenant(self, namespace, *pod):
+        """Waits until a tenant has said "events 0": a signal that comes earlier is lost. Returns what it has emitted."""
+        return self.wait_for(lambda: self.said(namespace, *pod), "the tenant does not start")[-1]
+
+    def begin_round(self, namespace, *pod):
+        """Lets a tenant emit one more round; returns what it had emitted before."""
+        before = self.wait_for_tenant(namespace, *pod)
+        kubectl("-n", namespace, "exec", *pod, "--", "kill", "-USR1", "1")
+        return before
 
     def run_tenant(self, namespace, rounds=1, pod=("tenant",)):
         """Lets a tenant emit `rounds` more rounds; returns all events that it has emitted in its life. pod: its name,
         and of a pod with several containers -c NAME."""
         for _ in range(rounds):
-            before = self.emitted(namespace, *pod)
-            kubectl("-n", namespace, "exec", *pod, "--", "kill", "-USR1", "1")
+            before = self.begin_round(namespace, *pod)
             self.wait_for(lambda before=before: self.emitted(namespace, *pod) > before,
                           "the tenant's round does not end")
         return self.emitted(namespace, *pod)
