@@ -20,15 +20,39 @@ ArchiveSource::ArchiveSource(TraceFiles& store, std::string trace_folder, std::s
       files_(std::move(files)),
       on_read_(std::move(on_read)),
       bytes_(kTarEnd) {
-  for (const StoredFile& file : files_) {
-    bytes_ += TarHeader(prefix_ + file.path, file.size).size() + file.size + TarPadding(file.size);
+  for (const StoredFile& file : files_) bytes_ += EntryBytes(file);
+}
+
+uint64_t ArchiveSource::EntryBytes(const StoredFile& file) const {
+  const uint64_t size = file.size - file.offset;
+  return TarHeader(prefix_ + file.path, size).size() + size + TarPadding(size);
+}
+
+void ArchiveSource::Narrow(uint64_t first, uint64_t end) {
+  bytes_ = end - first;
+  for (skip_ = first; next_ < files_.size(); next_++) {
+    const uint64_t entry = EntryBytes(files_[next_]);
+    if (skip_ < entry) break;
+    skip_ -= entry;
   }
+}
+
+void ArchiveSource::Skip() {
+  const uint64_t of_text = std::min<uint64_t>(skip_, text_.size());
+  text_.erase(0, of_text);
+  const uint64_t of_file = std::min(skip_ - of_text, left_);
+  at_ += of_file;
+  left_ -= of_file;
+  if (left_ == 0) text_.append(padding_, '\0');
+  text_.erase(0, skip_ - of_text - of_file);
+  skip_ = 0;
 }
 
 Status ArchiveSource::BeginFile() {
   if (next_ == files_.size()) {
     has_ended_ = true;
     text_.append(kTarEnd, '\0');
+    text_.erase(0, std::exchange(skip_, 0));
     return {};
   }
   const StoredFile& file = files_[next_++];
@@ -37,9 +61,11 @@ Status ArchiveSource::BeginFile() {
     return Fail(ErrorCode::kCorrupt, file.path + ": shorter than it was");
   }
   fd_ = std::move(opened.fd);
-  at_ = 0;
-  left_ = file.size;
-  text_ += TarHeader(prefix_ + file.path, file.size);
+  at_ = file.offset;
+  left_ = file.size - file.offset;
+  padding_ = TarPadding(left_);
+  text_ += TarHeader(prefix_ + file.path, left_);
+  if (skip_ > 0) Skip();
   return {};
 }
 
@@ -59,7 +85,7 @@ Result<size_t> ArchiveSource::Read(std::span<char> block) {
   if (got < 0) return FailErrno("pread");
   at_ += static_cast<uint64_t>(got);
   left_ -= static_cast<uint64_t>(got);
-  if (left_ == 0) text_.append(TarPadding(at_), '\0');
+  if (left_ == 0) text_.append(padding_, '\0');
   on_read_(static_cast<size_t>(got));
   return static_cast<size_t>(got);
 }

@@ -59,6 +59,13 @@ bool IsBearerToken(std::string_view text) {
   });
 }
 
+// Takes the next member of a query.
+std::string_view TakeMember(std::string_view& query) {
+  const std::string_view member = query.substr(0, query.find('&'));
+  query.remove_prefix(std::min(member.size() + 1, query.size()));
+  return member;
+}
+
 std::optional<uint64_t> ParseNumber(std::string_view text) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -155,8 +162,7 @@ Result<std::vector<Part>> PartsIn(std::string_view query) {
   constexpr std::string_view kName = "part=";
   std::vector<Part> parts;
   while (!query.empty()) {
-    std::string_view member = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(member.size() + 1, query.size()));
+    std::string_view member = TakeMember(query);
     if (!member.starts_with(kName)) continue;
     member.remove_prefix(kName.size());
     const size_t colon = std::min(member.find(':'), member.size());
@@ -180,8 +186,7 @@ Result<std::vector<Part>> PartsIn(std::string_view query) {
 
 Result<std::optional<uint64_t>> NumberIn(std::string_view query, std::string_view name) {
   while (!query.empty()) {
-    const std::string_view member = query.substr(0, query.find('&'));
-    query.remove_prefix(std::min(member.size() + 1, query.size()));
+    const std::string_view member = TakeMember(query);
     const size_t equals = std::min(member.find('='), member.size());
     if (member.substr(0, equals) != name) continue;
     const auto number = ParseNumber(member.substr(std::min(equals + 1, member.size())));
@@ -189,6 +194,19 @@ Result<std::optional<uint64_t>> NumberIn(std::string_view query, std::string_vie
     return number;
   }
   return std::nullopt;
+}
+
+Result<std::vector<std::string>> PodsIn(std::string_view query) {
+  constexpr std::string_view kName = "pod=";
+  std::vector<std::string> pods;
+  while (!query.empty()) {
+    std::string_view member = TakeMember(query);
+    if (!member.starts_with(kName)) continue;
+    member.remove_prefix(kName.size());
+    if (!IsStoredName(member)) return Fail(ErrorCode::kInvalid, "pod must be the name of a pod");
+    pods.emplace_back(member);
+  }
+  return pods;
 }
 
 }  // namespace weft::relay_api

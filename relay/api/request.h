@@ -80,6 +80,10 @@ Result<std::vector<Part>> PartsIn(std::string_view query);
 // number below 2^64. Other members are passed over.
 Result<std::optional<uint64_t>> NumberIn(std::string_view query, std::string_view name);
 
+// The pods that a query names: `pod=NAME` any number of times. Each is a stored name, or kInvalid.
+// Other members are passed over.
+Result<std::vector<std::string>> PodsIn(std::string_view query);
+
 }  // namespace weft::relay_api
 
 #endif  // WEFT_RELAY_API_REQUEST_H_

@@ -64,6 +64,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     Require(!range->last || range->first <= *range->last);
   }
   (void)weft::relay_api::NumberIn(lines[4], "since");
+  if (const auto pods = weft::relay_api::PodsIn(lines[4])) {
+    for (const std::string& pod : *pods) Require(weft::relay_api::IsStoredName(pod));
+  }
   if (const auto parts = weft::relay_api::PartsIn(lines[4])) {
     Require(!parts->empty());
     for (const auto& part : *parts) {

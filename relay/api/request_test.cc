@@ -121,6 +121,15 @@ TEST(QueryText, HasNumbers) {
   }
 }
 
+TEST(QueryText, HasPods) {
+  EXPECT_EQ(*PodsIn("pod=a&since=1&pod=b-1.c"), (std::vector<std::string>{"a", "b-1.c"}));
+  EXPECT_TRUE(PodsIn("")->empty());
+  EXPECT_TRUE(PodsIn("pods=a&=&&")->empty());
+  for (const char* text : {"pod=", "pod=.", "pod=../x", "pod=a/b", "pod=a%2f", "pod=a&pod=*"}) {
+    EXPECT_EQ(PodsIn(text).error().code, ErrorCode::kInvalid) << text;
+  }
+}
+
 TEST(Rates, AnEmptyBucketFillsAgain) {
   TokenBucket bucket(2, 3);
   TokenBucket::Clock::time_point now{1h};

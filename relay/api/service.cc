@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "lib/base/log_text.h"
+#include "lib/kube/digest.h"
 #include "relay/api/archive_source.h"
 #include "relay/api/request.h"
 #include "relay/api/zstd_source.h"
@@ -49,6 +50,52 @@ Result<uint64_t> ReadInto(int fd, uint64_t at, uint64_t most, std::string& body)
 
 std::string FolderOf(const Route& route) {
   return store::TraceFolder(route.kubernetes_namespace, route.trace, route.uid);
+}
+
+Result<Selection> SelectionIn(std::string_view query) {
+  const auto number = [query](const char* name) {
+    auto found = NumberIn(query, name);
+    if (!found) found.error().message += " of nanoseconds since 1970";
+    return found;
+  };
+  WEFT_ASSIGN(const auto since, number("since"));
+  WEFT_ASSIGN(const auto until, number("until"));
+  WEFT_ASSIGN(auto pods, PodsIn(query));
+  return Selection{.range = {.since = since.value_or(0), .until = until.value_or(UINT64_MAX)},
+                   .pods = std::move(pods)};
+}
+
+// Returns the entity tag of an archive: it is another one if the archive may have other bytes. The
+// kept bytes of a stream never change; metadata may, without becoming longer. Empty: there is no
+// SHA-256.
+std::string TagOf(const std::vector<StoredFile>& files, const store::SafeReads::Snapshot& look,
+                  const std::string& folder) {
+  std::string list;
+  for (const StoredFile& file : files) {
+    const bool stays =
+        !IsMetadata(file.path) && look.Find(folder + "/" + file.path, file.size).kept == file.size;
+    const auto written = stays ? 0 : file.written.time_since_epoch().count();
+    list += file.path;
+    for (const auto number : {file.offset, file.size, static_cast<uint64_t>(written)}) {
+      list += " " + std::to_string(number);
+    }
+    list += "\n";
+  }
+  const auto digest = Sha256(list);
+  return digest ? "\"" + *digest + "\"" : "";
+}
+
+// Makes `response` an answer with the bytes from `first` to before `end` of `size`.
+void SayRange(http::Response& response, uint64_t first, uint64_t end, uint64_t size) {
+  response.status = 206;
+  response.headers.emplace_back("Content-Range", "bytes " + std::to_string(first) + "-" +
+                                                     std::to_string(end - 1) + "/" +
+                                                     std::to_string(size));
+}
+
+// Where a range ends: behind its last byte that there is.
+uint64_t EndOf(const Range& range, uint64_t size) {
+  return range.last && *range.last < size ? *range.last + 1 : size;
 }
 
 }  // namespace
@@ -167,7 +214,7 @@ Service::Outcome Service::Deliver(const http::Request& request, const Route& rou
     case Verb::kGetParts:
       return GetParts(request, route, judgement.credential);
     case Verb::kGetArchive:
-      return GetArchive(route, judgement.credential);
+      return GetArchive(request, route, judgement.credential);
     case Verb::kGetRates:
       return GetRates(request, route);
     case Verb::kGetTicket:
@@ -203,22 +250,28 @@ Service::Outcome Service::FailedList(const Error& error) {
           .note = error.message};
 }
 
+Service::Outcome Service::BadRequest(const Error& error) {
+  return {.response = Say(400, error.message), .result = "bad_request"};
+}
+
+Service::Outcome Service::BeyondEnd(const char* what, uint64_t size) {
+  const std::string bytes = std::to_string(size);
+  Outcome outcome{.response = Say(416, std::string("the ") + what + " has " + bytes + " bytes"),
+                  .result = "bad_request"};
+  outcome.response.headers.emplace_back("Content-Range", "bytes */" + bytes);
+  return outcome;
+}
+
 Service::Outcome Service::TooManyDownloads() {
   return {.response = Say(429, "too many files at a time with this token: end one first"),
           .result = "limited"};
 }
 
 Service::Outcome Service::ListFiles(const http::Request& request, const Route& route) {
-  const auto since = NumberIn(request.query, "since");
-  const auto until = NumberIn(request.query, "until");
-  if (!since || !until) {
-    const Error& error = since ? until.error() : since.error();
-    return {.response = Say(400, error.message + " of nanoseconds since 1970"),
-            .result = "bad_request"};
-  }
-  const TimeRange range{.since = since->value_or(0), .until = until->value_or(UINT64_MAX)};
+  const auto selection = SelectionIn(request.query);
+  if (!selection) return BadRequest(selection.error());
   const auto look = safe_.Look(FolderOf(route));
-  const auto files = files_.ListFiles(FolderOf(route), range);
+  const auto files = files_.ListFiles(FolderOf(route), *selection);
   if (!files) return FailedList(files.error());
   Json list = Json::array();
   for (const StoredFile& file : *files) {
@@ -258,9 +311,24 @@ Service::Outcome Service::GetRates(const http::Request& request, const Route& ro
   return {.response = SayJson({{"seconds", asked}, {"pods", std::move(list)}})};
 }
 
-Service::Outcome Service::GetArchive(const Route& route, const std::string& credential) {
-  auto files = files_.ListFiles(FolderOf(route));
+Service::Outcome Service::GetArchive(const http::Request& request, const Route& route,
+                                     const std::string& credential) {
+  const auto selection = SelectionIn(request.query);
+  if (!selection) return BadRequest(selection.error());
+  const auto look = safe_.Look(FolderOf(route));
+  auto files = files_.ListFiles(FolderOf(route), *selection);
   if (!files) return FailedList(files.error());
+  const auto is_stream = [](const StoredFile& file) { return !IsMetadata(file.path); };
+  if (!selection->is_all() && std::ranges::none_of(*files, is_stream)) {
+    return {.response = Say(404, "the relay has no events of this time and these pods"),
+            .result = "not_found"};
+  }
+  const std::string tag = route.is_compressed ? "" : TagOf(*files, look, FolderOf(route));
+  // A range of an archive that has other bytes by now would be of no use: the whole one comes.
+  const std::string asked = request.Header("range");
+  const bool is_range = !asked.empty() && !tag.empty() && request.Header("if-range") == tag;
+  const auto range = is_range ? ParseRange(asked) : Range{};
+  if (!range) return BadRequest(range.error());
   auto download = BeginDownload(credential);
   if (download == nullptr) return TooManyDownloads();
   auto compression = route.is_compressed ? BeginCompression() : nullptr;
@@ -274,6 +342,17 @@ Service::Outcome Service::GetArchive(const Route& route, const std::string& cred
       [this, download = std::move(download)](size_t bytes) {
         metrics_.Add(metrics::Id::kRelayApiBytes, {}, static_cast<double>(bytes));
       });
+  const uint64_t size = source->bytes().value_or(0);
+  if (is_range && range->first >= size) return BeyondEnd("archive", size);
+  if (!tag.empty()) {
+    outcome.response.headers.emplace_back("Accept-Ranges", "bytes");
+    outcome.response.headers.emplace_back("ETag", tag);
+  }
+  if (is_range) {
+    const uint64_t end = EndOf(*range, size);
+    SayRange(outcome.response, range->first, end, size);
+    source->Narrow(range->first, end);
+  }
   outcome.note = "bytes " + std::to_string(source->bytes().value_or(0));
   outcome.response.source = std::move(source);
   if (route.is_compressed) {
@@ -288,7 +367,7 @@ Service::Outcome Service::GetFile(const http::Request& request, const Route& rou
                                   const std::string& credential) {
   const std::string asked = request.Header("range");
   const auto range = asked.empty() ? Range{} : ParseRange(asked);
-  if (!range) return {.response = Say(400, range.error().message), .result = "bad_request"};
+  if (!range) return BadRequest(range.error());
   auto file = files_.OpenFile(FolderOf(route) + "/" + route.path);
   if (!file && file.error().code == ErrorCode::kNotFound) {
     return {.response = Say(404, file.error().message), .result = "not_found"};
@@ -298,25 +377,13 @@ Service::Outcome Service::GetFile(const http::Request& request, const Route& rou
             .result = "unavailable",
             .note = file.error().message};
   }
-  const std::string size = std::to_string(file->size);
-  if (!asked.empty() && range->first >= file->size) {
-    Outcome outcome{.response = Say(416, "the file has " + size + " bytes"),
-                    .result = "bad_request"};
-    outcome.response.headers.emplace_back("Content-Range", "bytes */" + size);
-    return outcome;
-  }
+  if (!asked.empty() && range->first >= file->size) return BeyondEnd("file", file->size);
   auto download = BeginDownload(credential);
   if (download == nullptr) return TooManyDownloads();
-  const bool ends_before = range->last && *range->last < file->size;
-  const uint64_t end = ends_before ? *range->last + 1 : file->size;
-  Outcome outcome{.response = {.status = asked.empty() ? 200 : 206,
-                               .content_type = "application/octet-stream"}};
+  const uint64_t end = EndOf(*range, file->size);
+  Outcome outcome{.response = {.content_type = "application/octet-stream"}};
   outcome.response.headers.emplace_back("Accept-Ranges", "bytes");
-  if (!asked.empty()) {
-    outcome.response.headers.emplace_back(
-        "Content-Range",
-        "bytes " + std::to_string(range->first) + "-" + std::to_string(end - 1) + "/" + size);
-  }
+  if (!asked.empty()) SayRange(outcome.response, range->first, end, file->size);
   outcome.note = "bytes " + std::to_string(end - range->first);
   outcome.response.source = std::make_shared<FileSource>(
       std::move(file->fd), range->first, end - range->first, std::move(download), metrics_);
@@ -329,7 +396,7 @@ Service::Outcome Service::GetParts(const http::Request& request, const Route& ro
                                    const std::string& credential) {
   constexpr uint32_t kNoFile = UINT32_MAX;
   const auto parts = PartsIn(request.query);
-  if (!parts) return {.response = Say(400, parts.error().message), .result = "bad_request"};
+  if (!parts) return BadRequest(parts.error());
   const auto download = BeginDownload(credential);
   if (download == nullptr) return TooManyDownloads();
   Outcome outcome{.response = {.content_type = "application/octet-stream"}};

@@ -56,8 +56,12 @@ class Service {
   Outcome ListFiles(const http::Request& request, const Route& route);
   Outcome GetRates(const http::Request& request, const Route& route);
   static Outcome FailedList(const Error& error);
+  static Outcome BadRequest(const Error& error);
+  // A range of a file or archive that is shorter.
+  static Outcome BeyondEnd(const char* what, uint64_t size);
   static Outcome TooManyDownloads();
-  Outcome GetArchive(const Route& route, const std::string& credential);
+  Outcome GetArchive(const http::Request& request, const Route& route,
+                     const std::string& credential);
   Outcome GetFile(const http::Request& request, const Route& route, const std::string& credential);
   Outcome GetParts(const http::Request& request, const Route& route, const std::string& credential);
   Outcome GetTicket(const Route& route, const Judgement& judgement);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "lib/api/document.h"
+#include "lib/ctf/packet_writer.h"
 #include "lib/store/store.h"
 #include "relay/api/testing.h"
 
@@ -49,13 +50,15 @@ class ServiceTest : public ::testing::Test {
   UniqueFd Folder() { return UniqueFd(::open(top_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)); }
 
   http::Response Get(const std::string& path, const std::string& range = "",
-                     const std::string& token = TestCluster::kToken) {
+                     const std::string& token = TestCluster::kToken,
+                     const std::string& if_range = "") {
     const size_t mark = std::min(path.find('?'), path.size());
     http::Request request{.method = "GET",
                           .path = "/v1/namespaces/" + path.substr(0, mark),
                           .query = path.substr(std::min(mark + 1, path.size()))};
     if (!token.empty()) request.headers["x-weft-token"] = token;
     if (!range.empty()) request.headers["range"] = range;
+    if (!if_range.empty()) request.headers["if-range"] = if_range;
     return service_->Answer(request);
   }
   static std::string Body(const http::Response& response) {
@@ -139,6 +142,60 @@ TEST_F(ServiceTest, DeliversAnArchive) {
   EXPECT_EQ(body.substr(512 + kText.size()), std::string(3 * 512 - kText.size(), '\0'));
   EXPECT_EQ(Get("shop/traces/other/" + kUid + "/archive.tar").status, 403);
   EXPECT_EQ(Get("shop/traces/none/" + kUid + "/archive.tar", "", "eyJ.good").status, 404);
+}
+
+TEST_F(ServiceTest, AnArchiveIsResumedWhileItsFilesStayTheSame) {
+  const std::string path = "shop/traces/sales/" + kUid + "/archive.tar";
+  const auto whole = Get(path);
+  const std::string body = Body(whole);
+  const std::string tag = Header(whole, "ETag");
+  EXPECT_EQ(Header(whole, "Accept-Ranges"), "bytes");
+  const auto rest = Get(path, "bytes=600-", TestCluster::kToken, tag);
+  EXPECT_EQ(rest.status, 206);
+  EXPECT_EQ(Header(rest, "Content-Range"), "bytes 600-2047/2048");
+  EXPECT_EQ(Header(rest, "ETag"), tag);
+  EXPECT_TRUE(Body(rest) == body.substr(600));
+  EXPECT_TRUE(Body(Get(path, "bytes=500-529", TestCluster::kToken, tag)) == body.substr(500, 30));
+  EXPECT_EQ(Get(path, "bytes=2048-", TestCluster::kToken, tag).status, 416);
+  EXPECT_EQ(Get(path, "bytes=x", TestCluster::kToken, tag).status, 400);
+  // One that does not say of which archive it has the first bytes gets all of it.
+  for (const std::string& other : {std::string(), std::string("\"x\""), "W/" + tag}) {
+    EXPECT_EQ(Get(path, "bytes=600-", TestCluster::kToken, other).status, 200) << other;
+  }
+  // Its bytes have changed, and its length has not.
+  const std::string file = top_ / "shop/sales" / kUid / "pod/kernel/metadata";
+  std::ofstream(file, std::ios::in | std::ios::out).write("/* CTF 1.9", 10);
+  fs::last_write_time(file, fs::last_write_time(file) + std::chrono::seconds(1));
+  const auto other = Get(path, "bytes=600-", TestCluster::kToken, tag);
+  EXPECT_EQ(other.status, 200);
+  EXPECT_NE(Header(other, "ETag"), tag);
+  EXPECT_EQ(Header(Get(path + ".zst", "bytes=600-"), "ETag"), "");
+}
+
+TEST_F(ServiceTest, AnArchiveHasWhatWasAskedFor) {
+  const std::string path = "shop/traces/sales/" + kUid + "/archive.tar";
+  // There is metadata only.
+  EXPECT_EQ(Get(path + "?pod=pod").status, 404);
+  EXPECT_EQ(Get(path + "?since=5").status, 404);
+  EXPECT_EQ(Get(path + ".zst?until=5").status, 404);
+  const std::string stream = top_ / "shop/sales" / kUid / "pod/kernel/user_0";
+  ctf::PacketWriter writer({.trace_uuid = {}});
+  for (const uint64_t time : {100, 200}) {
+    const auto packet = writer.Finish(0, time);
+    std::ofstream(stream, std::ios::app)
+        .write(reinterpret_cast<const char*>(packet.data()),
+               static_cast<std::streamsize>(packet.size()));
+  }
+  const auto bytes = [&](const std::string& query) { return Get(path + query).source->bytes(); };
+  EXPECT_EQ(bytes(""), bytes("?pod=pod&pod=other"));
+  EXPECT_NE(Header(Get(path), "ETag"), Header(Get(path + "?since=150"), "ETag"));
+  EXPECT_EQ(Get(path + "?since=201").status, 404);
+  EXPECT_EQ(Get(path + "?pod=other").status, 404);
+  const std::string body = Body(Get(path + "?since=150&until=250&pod=pod"));
+  EXPECT_EQ(std::stoul(body.substr(2 * 512 + 124, 11), nullptr, 8), fs::file_size(stream) / 2);
+  for (const char* wrong : {"?since=x", "?until=-1", "?pod=../x", "?pod="}) {
+    EXPECT_EQ(Get(path + wrong).status, 400) << wrong;
+  }
 }
 
 TEST_F(ServiceTest, CompressesAnArchive) {
@@ -280,6 +337,9 @@ TEST_F(ServiceTest, AnswersAsItsDocumentSays) {
     check(Get(path, "bytes=x"));
     check(Get(path, "bytes=1000-"));
     check(Get(path + (query.empty() ? "?since=x&seconds=x" : "&part=x")));
+    for (const char* range : {"bytes=1-", "bytes=x", "bytes=10000-"}) {
+      check(Get(path, range, TestCluster::kToken, Header(good, "ETag")));
+    }
     check(Get(Replaced(path, "shop", "bank")));
     check(Get(Replaced(path, "sales", "none"), "", "eyJ.good"));
     cluster_.Pass(kBelieveTime);
@@ -287,6 +347,9 @@ TEST_F(ServiceTest, AnswersAsItsDocumentSays) {
     check(Get(path));
     cluster_.failing = false;
     for (const char* status : {"200", "401", "403", "404", "503"}) {
+      EXPECT_EQ(responses.contains(status), seen.contains(std::stoi(status))) << path << status;
+    }
+    for (const char* status : {"206", "416"}) {
       EXPECT_EQ(responses.contains(status), seen.contains(std::stoi(status))) << path << status;
     }
   }

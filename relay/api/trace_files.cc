@@ -129,14 +129,14 @@ Result<std::vector<StoredTrace>> TraceFiles::ListTraces(const std::string& kuber
 }
 
 Result<std::vector<StoredFile>> TraceFiles::ListFiles(const std::string& trace_folder,
-                                                      const TimeRange& range) {
+                                                      const Selection& selection) {
   std::vector<StoredFile> files;
-  WEFT_TRY(AddFiles(trace_folder, "", 0, range, files));
+  WEFT_TRY(AddFiles(trace_folder, "", 0, selection, files));
   return files;
 }
 
 Status TraceFiles::AddFiles(const std::string& trace_folder, const std::string& below, int depth,
-                            const TimeRange& range, std::vector<StoredFile>& files) {
+                            const Selection& selection, std::vector<StoredFile>& files) {
   if (depth > kMaxDepth) return {};
   WEFT_ASSIGN(UniqueFd folder,
               Open(trace_folder + (below.empty() ? "" : "/" + below), O_DIRECTORY));
@@ -154,9 +154,11 @@ Status TraceFiles::AddFiles(const std::string& trace_folder, const std::string& 
     // It was deleted meanwhile.
     if (!opened && opened.error().code == ErrorCode::kNotFound) return {};
     if (!opened) return std::unexpected(std::move(opened).error());
-    StoredFile file{.path = path, .size = opened->size};
+    StoredFile file{.path = path, .size = opened->size, .written = opened->written};
     const bool is_stream = path != metadata;
-    if (is_stream && !range.is_all()) WEFT_TRY(Narrow(opened->fd.get(), range, file));
+    if (is_stream && !selection.range.is_all()) {
+      WEFT_TRY(Narrow(opened->fd.get(), selection.range, file));
+    }
     if (file.size == 0) return {};
     files.insert(files.begin() + static_cast<std::ptrdiff_t>(at), std::move(file));
     return {};
@@ -172,20 +174,25 @@ Status TraceFiles::AddFiles(const std::string& trace_folder, const std::string& 
   // Metadata is written before the packets that need it, so it is measured after them.
   if (!metadata.empty()) WEFT_TRY(add(metadata, place));
   for (const FolderEntry& entry : entries) {
-    if (entry.is_folder) WEFT_TRY(AddFiles(trace_folder, path_of(entry), depth + 1, range, files));
+    const bool is_asked =
+        depth > 0 || selection.pods.empty() || std::ranges::count(selection.pods, entry.name) > 0;
+    if (!entry.is_folder || !is_asked) continue;
+    WEFT_TRY(AddFiles(trace_folder, path_of(entry), depth + 1, selection, files));
   }
   return {};
 }
 
 Result<OpenedFile> TraceFiles::OpenFile(const std::string& path) {
   WEFT_ASSIGN(UniqueFd fd, Open(path, 0));
-  WEFT_ASSIGN(const uint64_t size, ReadableBytes(fd.get(), path));
-  return OpenedFile{.fd = std::move(fd), .size = size};
+  struct stat st{};
+  if (::fstat(fd.get(), &st) != 0) return FailErrno(path);
+  WEFT_ASSIGN(const uint64_t size, ReadableBytes(fd.get(), st, path));
+  const auto written =
+      std::chrono::seconds(st.st_mtim.tv_sec) + std::chrono::nanoseconds(st.st_mtim.tv_nsec);
+  return OpenedFile{.fd = std::move(fd), .size = size, .written = FileTime(written)};
 }
 
-Result<uint64_t> TraceFiles::ReadableBytes(int fd, const std::string& path) {
-  struct stat st{};
-  if (::fstat(fd, &st) != 0) return FailErrno(path);
+Result<uint64_t> TraceFiles::ReadableBytes(int fd, const struct stat& st, const std::string& path) {
   if (!S_ISREG(st.st_mode)) return Fail(ErrorCode::kNotFound, "nothing of that name is stored");
   const auto size = static_cast<uint64_t>(st.st_size);
   if (path.ends_with("/" + std::string(kMetadata))) return store::CompleteMetadata(fd, size, path);

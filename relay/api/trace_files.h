@@ -9,8 +9,10 @@
 #ifndef WEFT_RELAY_API_TRACE_FILES_H_
 #define WEFT_RELAY_API_TRACE_FILES_H_
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -30,10 +32,13 @@ struct StoredTrace {
   uint64_t files = 0;
 };
 
+using FileTime = std::chrono::sys_time<std::chrono::nanoseconds>;
+
 struct StoredFile {
   std::string path;     // below the Trace's folder
   uint64_t size = 0;    // bytes that can be read
   uint64_t offset = 0;  // of the first packet that a TimeRange asks for
+  FileTime written;     // before it was measured
 };
 
 // Nanoseconds since 1970, as packets have them; both ends belong to it.
@@ -43,9 +48,17 @@ struct TimeRange {
   [[nodiscard]] bool is_all() const { return since == 0 && until == UINT64_MAX; }
 };
 
+// Which files of a Trace are asked for.
+struct Selection {
+  TimeRange range;
+  std::vector<std::string> pods;  // empty: all
+  [[nodiscard]] bool is_all() const { return range.is_all() && pods.empty(); }
+};
+
 struct OpenedFile {
   UniqueFd fd;
   uint64_t size = 0;  // bytes that can be read
+  FileTime written;   // before it was measured
 };
 
 class TraceFiles {
@@ -58,10 +71,10 @@ class TraceFiles {
                                               const std::string& only) const;
   // Files below NAMESPACE/TRACE/UID with something to be read. In each folder `metadata` stands
   // first; it describes all packets within the sizes of the others. kNotFound: no such folder;
-  // kLimit: too many files. Of a stream, `offset` and `size` enclose the packets of `range`;
+  // kLimit: too many files. Of a stream, `offset` and `size` enclose the packets of the range;
   // streams without any are left out.
   Result<std::vector<StoredFile>> ListFiles(const std::string& trace_folder,
-                                            const TimeRange& range = {});
+                                            const Selection& selection = {});
   // `path`: below the data folder. kNotFound: no such file.
   Result<OpenedFile> OpenFile(const std::string& path);
 
@@ -73,8 +86,8 @@ class TraceFiles {
 
   [[nodiscard]] Result<UniqueFd> Open(const std::string& path, int flags) const;
   Status AddFiles(const std::string& trace_folder, const std::string& below, int depth,
-                  const TimeRange& range, std::vector<StoredFile>& files);
-  Result<uint64_t> ReadableBytes(int fd, const std::string& path);
+                  const Selection& selection, std::vector<StoredFile>& files);
+  Result<uint64_t> ReadableBytes(int fd, const struct stat& st, const std::string& path);
   Result<uint64_t> StreamBytes(int fd, ino_t inode, uint64_t size, const std::string& path);
 
   const UniqueFd folder_;

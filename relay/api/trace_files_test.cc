@@ -12,6 +12,7 @@
 
 #include "lib/ctf/packet_writer.h"
 #include "lib/store/store.h"
+#include "relay/api/archive_source.h"
 
 namespace weft::relay_api {
 namespace {
@@ -85,7 +86,7 @@ TEST_F(TraceFilesTest, MetadataStandsBeforeItsStreams) {
 TEST_F(TraceFilesTest, NarrowsStreamsToATime) {
   // Packets without events, of the times 100, 200 and 300.
   const auto bytes = [this](uint64_t since, uint64_t until) -> std::pair<uint64_t, uint64_t> {
-    const auto files = files_->ListFiles(kFolder, {.since = since, .until = until});
+    const auto files = files_->ListFiles(kFolder, {.range = {.since = since, .until = until}});
     EXPECT_EQ(files->at(0).size, 15U);  // metadata is whole
     if (files->size() < 2) return {0, 0};
     return {files->at(1).offset, files->at(1).size};
@@ -96,6 +97,53 @@ TEST_F(TraceFilesTest, NarrowsStreamsToATime) {
   EXPECT_EQ(bytes(101, 200), std::pair(ends_[0], ends_[1]));
   EXPECT_EQ(bytes(301, UINT64_MAX), std::pair(uint64_t{0}, uint64_t{0}));
   EXPECT_EQ(bytes(250, 100), std::pair(uint64_t{0}, uint64_t{0}));
+}
+
+TEST_F(TraceFilesTest, ListsTheFilesOfSomePods) {
+  const auto count = [this](std::vector<std::string> pods) {
+    const auto files = files_->ListFiles(kFolder, {.pods = std::move(pods)});
+    return files ? files->size() : 1000;
+  };
+  EXPECT_EQ(count({"pod"}), 2U);
+  EXPECT_EQ(count({"other", "pod"}), 2U);
+  EXPECT_EQ(count({"other"}), 0U);
+  EXPECT_EQ(count({"main"}), 0U);  // a container
+}
+
+// The bytes from `first` to before `end` of an archive.
+std::string ReadArchive(TraceFiles& store, const std::vector<StoredFile>& files, uint64_t first,
+                        uint64_t end, size_t block) {
+  ArchiveSource source(store, kFolder, "t/", files, [](size_t) {});
+  if (end > 0) source.Narrow(first, end);
+  std::string body(source.bytes().value(), '\0');
+  for (size_t at = 0; at < body.size();) {
+    const auto got = source.Read({body.data() + at, std::min(block, body.size() - at)});
+    if (!got || *got == 0) return "it ended early";
+    at += *got;
+  }
+  return body;
+}
+
+TEST_F(TraceFilesTest, AnArchiveCanBeginAndEndAnywhere) {
+  for (const Selection& selection : {Selection{}, Selection{.range = {.since = 150}}}) {
+    const auto files = files_->ListFiles(kFolder, selection);
+    ASSERT_EQ(files->size(), 2U);
+    const std::string whole = ReadArchive(*files_, *files, 0, 0, 100);
+    ASSERT_EQ(whole.size(), 6 * 512U);
+    for (uint64_t first = 0; first < whole.size(); first++) {
+      ASSERT_TRUE(ReadArchive(*files_, *files, first, whole.size(), 1000) == whole.substr(first))
+          << first;
+    }
+    for (uint64_t end = 1; end < whole.size(); end += 7) {
+      ASSERT_TRUE(ReadArchive(*files_, *files, end / 2, end, 50) ==
+                  whole.substr(end / 2, end - end / 2))
+          << end;
+    }
+    // The second file begins with its first packet of the time.
+    const std::string stream = whole.substr(3 * 512, files->at(1).size - files->at(1).offset);
+    EXPECT_EQ(stream.substr(0, 4), "\xc1\x1f\xfc\xc1");
+    EXPECT_EQ(stream.size(), selection.is_all() ? ends_[2] : ends_[2] - ends_[0]);
+  }
 }
 
 TEST_F(TraceFilesTest, SizesEndAtWholePackets) {

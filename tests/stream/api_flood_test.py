@@ -12,6 +12,7 @@ import ssl
 import subprocess
 import tarfile
 import time
+import types
 import unittest
 import urllib.request
 
@@ -52,11 +53,14 @@ class ApiFlood(flood_test.FloodedRelay):
         self.api.put("secrets", {"metadata": {"uid": "s", "name": "weft-relay-tls", "resourceVersion": "1"},
                                  "data": {"tls.key": key, "tls.crt": chain}})
 
-    def ask(self, target):
+    def open(self, target, headers=types.MappingProxyType({})):
         unverified = ssl._create_unverified_context()  # pylint: disable=protected-access
         request = urllib.request.Request(f"https://127.0.0.1:{self.api_port}/v1/namespaces/local/traces{target}",
-                                         headers={"X-Weft-Token": f"local.v.{SECRET}"})
-        with urllib.request.urlopen(request, timeout=PATIENCE, context=unverified) as answer:
+                                         headers={"X-Weft-Token": f"local.v.{SECRET}", **headers})
+        return urllib.request.urlopen(request, timeout=PATIENCE, context=unverified)
+
+    def ask(self, target):
+        with self.open(target) as answer:
             return answer.read()
 
     def answers(self):
@@ -110,6 +114,9 @@ class ApiFlood(flood_test.FloodedRelay):
                  for path in (stored / "t" / UID).rglob("*") if path.is_file() and path.stat().st_size}
         self.assertEqual(sorted(files), sorted(there))
         self.assertTrue(files == there, "a file is not what is stored")
+        with self.open(f"/t/{UID}/archive.tar") as whole:
+            with self.open(f"/t/{UID}/archive.tar", {"Range": "bytes=700-", "If-Range": whole.headers["ETag"]}) as rest:
+                self.assertTrue((rest.status, rest.read()) == (206, whole.read()[700:]))
         self.assertEqual(self.get("/healthz"), "ok\n")
         hold.touch()
         self.finish(recording)
