@@ -3,7 +3,8 @@
 {json}. Options of all:
 
 --gate   the exit status is 1, too, where a target's ratio is worse than the one in bench/ratios.json by more than its
-         tolerance; where none is stored for a bench, where a target is missed
+         tolerance; where a target has none there, where it is missed. In that file a target has a number, or a number
+         and a tolerance of its own: where runs differ more, and for times and sizes that have no peer in the same run
 --smoke  the least that runs all of it: figures mean nothing, and no target is judged
 """
 
@@ -85,12 +86,12 @@ def as_json(figure):
 
 
 def ratio_of(target):
-    """Returns the number of a target that bench/ratios.json stores: a ratio itself, or another
-    figure divided by the peer's. None: it has none."""
-    value, peer = target["value"], target["peer"]
+    """Returns the number of a target that bench/ratios.json stores: a ratio itself, or another figure divided by the
+    peer's, or by the target's limit if it has no peer. None: it has none."""
+    value, of = target["value"], target["peer"] or target["limit"]
     if value is None or target["unit"] == "ratio":
         return value
-    return value / peer if peer else None
+    return value / of if of else None
 
 
 class Failed(Exception):
@@ -162,13 +163,15 @@ class Report:
         tolerance, ratios = stored["tolerance"], stored["ratios"].get(self.bench, {})
         found = []
         for target in self.targets:
-            before, now = ratios.get(target["name"]), ratio_of(target)
-            if before is None:
+            known, now = ratios.get(target["name"]), ratio_of(target)
+            if known is None:
                 if not target["met"]:
                     found.append(f"{target['name']}: missed, and no ratio of it is stored")
                 continue
-            worse = now is None or (now > before * (1 + tolerance) if target["better"] == "lower" else
-                                    now < before * (1 - tolerance))
+            before, margin = known if isinstance(known, list) else (known, tolerance)
+            # A margin of 1 is twice as much, or half as much.
+            worse = now is None or (now > before * (1 + margin) if target["better"] == "lower" else
+                                    now < before / (1 + margin))
             if worse:
                 found.append(f"{target['name']}: {'not measured' if now is None else f'{now:.2f}'}, was {before:.2f}")
         return found
