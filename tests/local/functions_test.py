@@ -226,6 +226,11 @@ class Values(FunctionsTest):
         self.assertIn("hooked 2 functions: shop::Price (local_functions_throws)", err)
         self.assertEqual(self.events()["function:shop::Price_entry"], 4)
 
+    def test_overloads_are_told_apart_by_a_pattern(self):
+        self.record(*self.trace(function_yaml("shop::Price(*", target="*throws")), program=[THROWS, "2"])
+        self.assertEqual(self.events(), {f"function:shop::Price({of})_{moment}": 2 for of in ("int", "double")
+                                         for moment in ("entry", "exit")})
+
 
 class Results(FunctionsTest):
     def run_all(self, *mode, context):
