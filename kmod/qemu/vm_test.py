@@ -155,7 +155,7 @@ class GuestTest(unittest.TestCase):
         self.assertEqual(ran.returncode, KERNEL_COMPLAINED)
 
     def test_a_command_that_hangs_is_ended(self):
-        ran = self.run_guest("sh", "-c", "echo begins; sleep 100000", options=["--timeout", "3"])
+        ran = self.run_guest("sh", "-c", "echo begins; sleep 100000", options=["--timeout", "15"])
         self.assertEqual(ran.returncode, TIMED_OUT)
         self.assertEqual(ran.stdout, "begins\n")
         self.assertIn("status 124", ran.stderr)

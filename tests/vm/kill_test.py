@@ -68,7 +68,7 @@ class LocalKillTest(LocalStormTest, Killer):
         self.wait_for(lambda: ring.committed() > 100)
         return weft, keeper, ring
 
-    def kill_again_and_again(self, *names, **buffer):
+    def kill_again_and_again(self, *names, until=lambda ring: True, **buffer):
         weft, _, ring = self.begin(**buffer)
         for _ in range(ROUNDS):
             for name in names:
@@ -76,6 +76,7 @@ class LocalKillTest(LocalStormTest, Killer):
                 self.some_time()
                 self.kill(weft, name)
                 self.wait_for(lambda: ring.emitted() > before)
+        self.wait_for(lambda: until(ring) or self.kill(weft, names[0]))
         self.hold.unlink()
         self.finish(weft)
         counts = self.counts()
@@ -94,7 +95,7 @@ class LocalKillTest(LocalStormTest, Killer):
         self.assertEqual(counts["discarded"], {})
 
     def test_consumer_with_buffers_that_run_full(self):
-        counts = self.kill_again_and_again("weft-consumer", **SMALL)
+        counts = self.kill_again_and_again("weft-consumer", until=lambda ring: "full" in ring.discarded(), **SMALL)
         self.assertGreater(counts["discarded"]["full"], 0)
 
     def test_agent_and_consumer(self):

@@ -3,6 +3,7 @@
 weft.ko. Control groups are laid out as by a kubelet. The test replaces the API server: it answers
 the agent's watches (HTTP of its own, on loopback) and takes the statuses that the agent writes."""
 
+import collections
 import contextlib
 import glob
 import http.server
@@ -32,6 +33,7 @@ class Api:
 
     def __init__(self):
         self.objects = {"pods": {}, "tracesessions": {}}
+        self.deleted = collections.defaultdict(dict)
         self.watchers = {"pods": [], "tracesessions": []}
         self.statuses = {}
         self.lock = threading.Lock()
@@ -49,8 +51,9 @@ class Api:
             uid = item["metadata"]["uid"]
             said = event or ("MODIFIED" if uid in known else "ADDED")
             known[uid] = item
+            self.deleted[kind].pop(uid, None)
             if said == "DELETED":
-                del known[uid]
+                self.deleted[kind][uid] = known.pop(uid)
             for watcher in self.watchers[kind]:
                 watcher.put({"type": said, "object": item})
 
@@ -87,9 +90,10 @@ class Api:
             def stream(self, kind):
                 events = queue.Queue()
                 with api.lock:
-                    # Changes between list and watch are sent again.
-                    for item in api.objects[kind].values():
-                        events.put({"type": "ADDED", "object": item})
+                    # Changes between list and watch, or between two watches, are sent again.
+                    for said, items in (("ADDED", api.objects), ("DELETED", api.deleted)):
+                        for item in items[kind].values():
+                            events.put({"type": said, "object": item})
                     api.watchers[kind].append(events)
                 self.send_response(200)
                 self.send_header("Transfer-Encoding", "chunked")

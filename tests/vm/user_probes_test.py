@@ -266,12 +266,15 @@ class ContainersTest(NodeTest):
         self.trace("reds", probes)
         self.start_node()
         self.wait_condition("reds", "Ready", "True", "Recording")
-        said = self.wait_condition("reds", "KernelTracing", "True", "RecordingInPart")
+        self.wait_condition("reds", "KernelTracing", "True", "RecordingInPart")
+
+        def said():
+            return self.condition("reds", "KernelTracing")[2]
         for rule, file in (("order", "/bin/shop"), ("nodes", STATIC)):
-            self.assertIn(f'late/main: probe "{rule}": {file}: No such file or directory', said)
+            told = f'late/main: probe "{rule}": {file}: No such file or directory'
+            self.wait_for(lambda told=told: told in said(), said)
         shutil.copy(STATIC, self.layers / "late-root/bin/shop")
-        self.wait_for(lambda: "/bin/shop" not in self.condition("reds", "KernelTracing")[2])
-        self.assertIn(str(STATIC), self.condition("reds", "KernelTracing")[2])
+        self.wait_for(lambda: "/bin/shop" not in said() and str(STATIC) in said(), said)
         self.assertEqual(self.let_run(process), [f"called {COUNT} enabled {COUNT}\n"])
         self.assert_orders(self.end_trace("reds", probes), runs=1)
         self.stop_node()
