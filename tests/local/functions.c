@@ -81,6 +81,8 @@ HOOKED int by_table(int n) {
       return 0;
   }
 }
+// It begins with the nops that a kernel or a tracer may patch.
+HOOKED __attribute__((patchable_function_entry(5))) int with_nops(int n) { return -n; }
 HOOKED int of_texts(const char* text, const char* other, int n) { return n + (text != other); }
 
 #if defined(__x86_64__)
@@ -122,6 +124,7 @@ static void call_all(int i) {
   check(tail_call(i) == 2 * i + 1, "tail_call");
   check(variable(8, 1L, 2L, 3L, 4L, 5L, 6L, 7L, (long)i) == 28 + i, "variable");
   check(by_table(8 * i + 3) == ((8 * i + 3) ^ 5), "by_table");
+  check(with_nops(i) == -i, "with_nops");
   ++counted;
 }
 

@@ -48,6 +48,7 @@ ALL = {
     "last_call": (1, [("n", "int32")], "int32"),
     "variable": (1, [("count", "int32"), ("first", "int64")], "int64"),
     "by_table": (1, [("n", "int32")], "int32"),
+    "with_nops": (1, [("n", "int32")], "int32"),
 }
 
 
