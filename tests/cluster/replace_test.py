@@ -72,6 +72,9 @@ class Replace(WeftTest):
         kubectl("-n", name, "rollout", "status", "deployment/tenant", f"--timeout={PATIENCE:.0f}s")
         missed = {item["metadata"]["name"] for item in get(name, "pods")["items"]}
         kubectl("label", "namespace", name, "weft.dev/inject=enabled")
+        # What misses it half a minute after the Trace was made stays as it is.
+        self.wait_for(lambda: get(name, "configmap", "-l", "weft.dev/library=current")["items"],
+                      "the library does not come")
         wanted = trace("t", "tenant", user={"events": [{"name": "tenant:*"}]})
         wanted["metadata"]["annotations"] = {"weft.dev/restart-missed": "true"}
         self.apply(wanted, namespace=name)

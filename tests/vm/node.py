@@ -266,7 +266,8 @@ class NodeTest(LocalTest):
     def kill_daemon(self, name):
         """Returns a process that the keeper started again."""
         pid = self.wait_for(lambda: self.daemon(name), f"there is no {name}")
-        os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # its keeper may have ended it
+            os.kill(pid, signal.SIGKILL)
         self.wait_for(lambda: self.daemon(name) not in (None, pid), f"no {name} follows")
 
     def daemon(self, name):
