@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Parts of weft are killed, stopped, replaced and deleted at random while programs in two namespaces are recorded. Then
-the books balance: what the programs emitted is delivered, discarded or lost, in the Traces' statuses, the relay's
+"""Parts of weft are killed, stopped, replaced and deleted at random while programs in two namespaces are recorded, and
+the node's kubelet and containerd killed and stopped. Then the books balance: what the programs emitted is delivered, discarded or lost, in the Traces' statuses, the relay's
 counters and the stored files alike, and nothing is twice.
 
 WEFT_CHAOS_SEED: the seed of the first run (default 1); WEFT_CHAOS_RUNS: how many runs (default 1, with WEFT_LONG=1 ten).
@@ -14,7 +14,7 @@ import time
 import unittest
 
 from tests.cluster.relay_files import discarded_in, numbers_in, trace_folder
-from tests.cluster.weft_cluster import PATIENCE, kubectl, pod
+from tests.cluster.weft_cluster import PATIENCE, TOP, kubectl, pod
 from tests.cluster.with_weft import WeftTest, container_pids, metric, send_signal, trace
 
 LONG = os.environ.get("WEFT_LONG") == "1"
@@ -27,12 +27,16 @@ EVENTS = 600_000  # of each thread, some 18,000 a second: half a minute
 TENANT = ["--events", str(EVENTS), "--threads", str(THREADS), "--burst", "20", "--pause-us", "1000"]
 # Programs of weft's pods: component -> those that it may hit.
 PROGRAMS = {"agent": ("weft-node-agent", "weft-consumer", "weft-keeper"), "relay": ("weft-relay",),
-            "controller": ("weft-controller",), "webhook": ("weft-webhook",)}
+            "controller": ("weft-controller",), "webhook": ("weft-webhook",), "node": ("kubelet", "containerd")}
 
 
 class Chaos(WeftTest):
+    VALUES = "relay.storage.persistent=true"  # else a relay that is replaced begins anew
 
     def pids(self, component, program):
+        if component == "node":
+            running = (TOP / "build/cluster/node1/pid" / program).read_text()
+            return [int(running)] if running else []
         return [pid for one in self.pods_of(component) for pid in container_pids("weft", one, program)]
 
     def hit(self, component, program, number, pause=0.0):
@@ -46,11 +50,9 @@ class Chaos(WeftTest):
 
     def act(self, chance):
         """Something happens to a part of weft; returns what."""
-        component = chance.choice(("agent", "agent", "agent", "relay", "controller", "webhook"))
+        component = chance.choice(("agent", "agent", "agent", "relay", "controller", "webhook", "node"))
         program = chance.choice(PROGRAMS[component])
-        what = chance.choice(("kill", "kill", "stop", "roll", "delete"))
-        if component == "relay" and what in ("roll", "delete"):
-            what = "kill"  # its files are in the pod: the chart's values of this test say so
+        what = chance.choice(("kill", "kill", "stop", "roll", "delete") if component != "node" else ("kill", "stop"))
         if what == "kill":
             self.hit(component, program, signal.SIGKILL)
             return f"killed {program}"
@@ -59,7 +61,7 @@ class Chaos(WeftTest):
             self.hit(component, program, signal.SIGSTOP, pause)
             return f"stopped {program} for {pause:.1f} s"
         if what == "roll":
-            kind = "daemonset" if component == "agent" else "deployment"
+            kind = {"agent": "daemonset", "relay": "statefulset"}.get(component, "deployment")
             # Two restarts within a second are refused.
             self.wait_for(lambda: kubectl("-n", "weft", "rollout", "restart", f"{kind}/weft-{component}",
                                           check=False).returncode == 0, f"{component} is not replaced")
@@ -101,8 +103,11 @@ class Chaos(WeftTest):
         for _ in range(ACTIONS):
             print(f"    seed {seed}: {self.act(chance)}", flush=True)
             time.sleep(chance.uniform(0.5, 3))
-        for part in ("daemonset/weft-agent", "deployment/weft-controller", "deployment/weft-webhook"):
+        for part in ("daemonset/weft-agent", "statefulset/weft-relay", "deployment/weft-controller",
+                     "deployment/weft-webhook"):
             kubectl("-n", "weft", "rollout", "status", part, f"--timeout={PATIENCE:.0f}s")
+        self.wait_for(lambda: kubectl("-n", NAMESPACES[0], "logs", "tenant", check=False).returncode == 0,
+                      "the kubelet does not answer")
         for namespace in NAMESPACES:
             self.wait_for(lambda n=namespace: self.emitted(n, "tenant") > before[n], "the round does not end")
             self.assert_books(namespace, name, self.emitted(namespace, "tenant") - before[namespace])
