@@ -4,9 +4,11 @@
 
 Parts run side by side in three lanes: those of the release build mostly wait for processes, those
 with builds of their own compile, and the cluster is mostly idle, with the guests (emulated machines)
-before it: what the cluster consists of is built from the very start, at a low priority that leaves it
-a quarter of the machine, so that it is there when the guests are done. One part alone prints as it
-goes; several print their runner's summary when they end, and their whole log where they fail.
+before it. That lane is the longest: the parts that only compute, and wait for no process, come last in
+the others, at a low priority that leaves it three quarters of the machine. They use what the cluster's
+tests leave. What the cluster consists of is built from the very start, at this priority, too, so that
+it is there when the guests are done. One part alone prints as it goes; several print their runner's
+summary when they end, and their whole log where they fail.
 """
 
 import argparse
@@ -27,6 +29,7 @@ LOGS = TOP / "build" / "logs"
 CLUSTER_BUILD = ["./dev", "cluster", "build"]
 GUESTS = "2"  # at a time: each is a busy process with 2 GiB of memory
 JOBS = str(os.cpu_count() or 2)
+GIVE_WAY = ("model", "lint", "fuzz")  # to the parts of other lanes
 SUMMARY = re.compile(r"\d+% tests passed, .*|(lint|fresh): \d+ checks passed, .*")
 
 FUZZ_LONG = 240  # seconds per target
@@ -52,18 +55,18 @@ def parts(args):
         "unit": ctest("release", "unit"),
         "local": ctest("release", "local"),
         "matrix": ctest("release", "matrix"),
+        "fresh": [["scripts/fresh.sh"]],
         "model": ctest("release", "model"),
         "lint": [lint],
-        "fresh": [["scripts/fresh.sh"]],
     }
     own_build = {
         # The label noasan stands, with the reason, where a test cannot run so. The matrix: its libweft.so
         # stops at undefined behaviour.
         "asan": configure("asan", http) + ctest("asan", "unit|local|matrix", ["noasan", *no_http]),
+        "tsan": configure("tsan", http) + ctest("tsan", "threads", no_http),
         # The preset asan has the fuzz targets, too: slow ones, which are quick to build.
         "fuzz": configure("fuzz", f"-DWEFT_FUZZ_SECONDS={FUZZ_LONG}") + ctest("fuzz", "fuzz")
                 if args.long else configure("asan", http) + ctest("asan", "fuzz"),
-        "tsan": configure("tsan", http) + ctest("tsan", "threads", no_http),
     }
     kernels = ["6.1", "6.12", "6.12-debug", "6.12-kcfi"] if args.long else []
     guests = "vm|vm_long|vm_debug|vm_cluster" if args.long else "vm"
@@ -82,6 +85,8 @@ class Part:
 
     def __init__(self, name, commands, live):
         self.name, self.commands, self.live = name, commands, live
+        self.gives_way = name in GIVE_WAY and not live
+        self.session = None  # of the running command, if it gives way
         self.log = LOGS / f"{name}.log"
         self.seconds, self.cpu_seconds, self.passed, self.summary = 0.0, 0.0, False, "did not run"
         self.skipped = []  # (test, reason)
@@ -108,13 +113,19 @@ class Part:
             command = [*command, *skips.CTEST_OPTIONS, "--output-junit", str(results)]
             results.unlink(missing_ok=True)
         print("$", *command, file=log, flush=True)
-        with subprocess.Popen(command, cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, text=True, errors="replace") as process:
+        nice = ["nice", "-n", whole_run.programs.NICE] if self.gives_way else []
+        with subprocess.Popen(nice + command, cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, errors="replace",
+                              start_new_session=self.gives_way) as process:
+            if self.gives_way:
+                self.session = process.pid
+                step_back(process.pid)
             for line in process.stdout:
                 log.write(line)
                 if self.live:
                     print(line, end="", flush=True)
             _, status, used = os.wait4(process.pid, 0)
+            self.session = None
             process.returncode = os.waitstatus_to_exitcode(status)
             self.cpu_seconds += used.ru_utime + used.ru_stime
         if command[0] == "ctest" and results.exists():
@@ -122,6 +133,12 @@ class Part:
         if process.returncode != 0:
             print(f"exit status {process.returncode}: {' '.join(command)}", file=log)
         return process.returncode == 0
+
+    def end(self):
+        """Ends a command in a session of its own, which the terminal does not interrupt."""
+        if self.session is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.session, signal.SIGKILL)
 
 
 def say_locked():
@@ -136,16 +153,23 @@ def say_locked():
 
 def run_lanes(lanes):
     say = say_locked()
+    is_over = threading.Event()
 
     def run_lane(lane):
         for part in lane:
-            part.run(say)
+            if not is_over.is_set():
+                part.run(say)
 
     threads = [threading.Thread(target=run_lane, args=(lane,)) for lane in lanes]
     for thread in threads:
         thread.start()
-    for thread in threads:
-        thread.join()
+    try:
+        for thread in threads:
+            thread.join()
+    finally:  # also where the terminal interrupts
+        is_over.set()
+        for part in [part for lane in lanes for part in lane]:
+            part.end()
 
 
 def step_back(session):
