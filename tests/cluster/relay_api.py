@@ -35,7 +35,8 @@ def get_url(url, headers, *flags):
         body = pathlib.Path(folder, "body")
         words = [word for header in headers.items() for word in ("--header", ": ".join(header))]
         done = dev("cluster", "run", "curl", "--silent", "--show-error", "--path-as-is",
-                   "--max-time", f"{settings.PATIENCE:.0f}", "--output", body, "--write-out", "%{http_code}", *words, *flags, url)
+                   "--max-time", f"{settings.PATIENCE:.0f}", "--output", body, "--write-out", "%{http_code}",
+                   *words, *flags, url)
         return Answer(int(done.stdout), body.read_bytes() if body.exists() else b"")
 
 

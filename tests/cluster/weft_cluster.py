@@ -141,8 +141,8 @@ class ClusterTest(unittest.TestCase):
             self.fail(done.stderr + kubectl("-n", namespace, "describe", f"pod/{name}").stdout)
 
     def wait_for_library(self, namespace, app):
-        """Waits for a Deployment, whose pods have the label `app`; deletes those that were made without the library, since
-        the webhook fails open, until none is."""
+        """Waits for a Deployment, whose pods have the label `app`. Deletes those that were made without the library,
+        since the webhook fails open, until none was."""
         def missed():
             kubectl("-n", namespace, "rollout", "status", f"deployment/{app}", f"--timeout={PATIENCE:.0f}s")
             names = [one["metadata"]["name"] for one in get(namespace, "pods", "-l", f"app={app}")["items"]

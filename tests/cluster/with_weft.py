@@ -95,8 +95,8 @@ class WeftTest(ClusterTest):
 
     def wait_for_right(self, namespace, user, verb, resource):
         """The API server knows a new Role some time after it was made."""
-        self.wait_for(lambda: kubectl("-n", namespace, user, "auth", "can-i", verb, resource, check=False).returncode == 0,
-                      f"{user} may not {verb} {resource}")
+        self.wait_for(lambda: kubectl("-n", namespace, user, "auth", "can-i", verb, resource,
+                                      check=False).returncode == 0, f"{user} may not {verb} {resource}")
 
     def create(self, *objects, namespace, user, check=True):
         """As apply(), as the user of a flag of kubectl: --as=NAME."""
@@ -148,7 +148,7 @@ class WeftTest(ClusterTest):
         return (self.said(namespace, name, *container) or [0])[-1]
 
     def wait_for_tenant(self, namespace, *pod):
-        """Waits until a tenant has said "events 0": a signal that comes earlier is lost. Returns what it has emitted."""
+        """Waits until a tenant has said "events 0": an earlier signal is lost. Returns what it has emitted."""
         return self.wait_for(lambda: self.said(namespace, *pod), "the tenant does not start")[-1]
 
     def begin_round(self, namespace, *pod):

@@ -53,7 +53,8 @@ class Refused(NodeTest):
         self.assertIn("(not signed)", said)
         self.assertIn("a key it trusts", said)
         self.wait_condition("reds", "Ready", "False", "NotPossible")
-        self.wait_for(lambda: f'weft_kernel_tracing_ready{{reason="{reason}"}} 0' in self.metrics(), "no metric says so")
+        self.wait_for(lambda: f'weft_kernel_tracing_ready{{reason="{reason}"}} 0' in self.metrics(),
+                      "no metric says so")
         self.stop_node()
 
     def assert_user_space_is_recorded(self, reason):
