@@ -164,6 +164,7 @@ Status Loop::Run() {
     if (!stopped_) RunTimers();
     if (!stopped_) Breathe();
   }
+  stopped_ = false;  // it may be run again
   return {};
 }
 
