@@ -30,10 +30,10 @@ TEST(WorkQueue, EachWorkIsDoneOnceAndInItsTime) {
   WorkQueue queue;
   const Work now{.key = {"", "now"}};
   const Work later{.key = {"", "later"}};
-  queue.Add(later, milliseconds(30));
   queue.Add(now, std::chrono::hours(1));
   queue.Add(now);
   queue.Add(now, std::chrono::hours(1));
+  queue.Add(later, milliseconds(30));
   EXPECT_EQ(queue.Take({}, milliseconds(5'000)), now);
   EXPECT_EQ(queue.Take({}, milliseconds(5'000)), later);
   EXPECT_EQ(queue.Take({}, milliseconds(0)), std::nullopt);

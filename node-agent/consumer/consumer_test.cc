@@ -420,9 +420,7 @@ TEST_F(ConsumerTest, AReaderOfAnOverwriteRingWithoutItsJournalGoesOnAtTheTail) {
       ASSERT_TRUE(running.consumer->AddRing(1, writer.Fd(), 42, 1));
       write(70);
       running.consumer->StopChannels({1});
-      for (int i = 0; i < 1000 && !running.consumer->Find(1)->drained(); i++) {
-        running.consumer->Round();
-      }
+      ASSERT_TRUE(running.RunUntil([&] { return running.consumer->Find(1)->drained(); }));
       first = running.consumer->Find(1)->Counts().delivered;
       ASSERT_EQ(first, 70U);
     }
@@ -520,11 +518,10 @@ TEST_F(ConsumerTest, ARingEndsWithItsProcessAndIsForgotten) {
   running.consumer->ProcessGone(7);
   Channel* channel = running.consumer->Find(1);
   std::vector<Channel::Ended> ended;
-  for (int i = 0; i < 2000 && ended.empty(); i++) {
-    running.consumer->Round();
+  ASSERT_TRUE(running.RunUntil([&] {
     ended = channel->TakeEnded();
-    ::usleep(1000);
-  }
+    return !ended.empty();
+  }));
   ASSERT_EQ(ended.size(), 1U);
   EXPECT_EQ(ended[0].instance, 42U);
   EXPECT_FALSE(ended[0].corrupt);

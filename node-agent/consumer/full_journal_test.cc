@@ -6,7 +6,6 @@
 #include <sys/resource.h>
 
 #include <csignal>
-#include <functional>
 #include <set>
 
 #include "lib/ring/testing/test_writer.h"
@@ -46,15 +45,6 @@ class FullJournalTest : public ::testing::Test {
     number += has_room ? 1 : 0;
     return has_room;
   }
-  // Rounds until `is_done`, up to a bound.
-  static bool Run(Running& running, const std::function<bool()>& is_done) {
-    for (int i = 0; i < 3000; i++) {
-      if (is_done()) return true;
-      running.consumer->Round();
-      ::usleep(1000);
-    }
-    return false;
-  }
   // Writes until there is no room, also after the consumer has had time to make some.
   void FillRing(Running& running, TestWriter& writer) {
     for (int refused = 0; refused < 100;) {
@@ -75,7 +65,8 @@ class FullJournalTest : public ::testing::Test {
     writer.Describe(0, MakeDescription("p:e", {"number", "ring"}));
     Begin(running, writer);
     ASSERT_TRUE(Write(writer));
-    ASSERT_TRUE(Run(running, [&] { return running.consumer->Find(1)->Counts().delivered == 1; }));
+    ASSERT_TRUE(
+        running.RunUntil([&] { return running.consumer->Find(1)->Counts().delivered == 1; }));
   }
   void ExpectAll(const ipc::ChannelCounts& counts) const {
     std::set<uint64_t> numbers;
@@ -101,6 +92,7 @@ TEST_F(FullJournalTest, EventsWaitInTheirRings) {
     BeginWithOneEvent(running, writer);
     SetFull(true);
     FillRing(running, writer);
+    EXPECT_TRUE(running.RunUntil([&] { return !running.notices.empty(); }));
     EXPECT_EQ(running.notices.size(), 1U) << "told once";
     // It is killed here, and the next one finds the disk full, too.
   }
@@ -112,11 +104,11 @@ TEST_F(FullJournalTest, EventsWaitInTheirRings) {
   SetFull(false);
   Running running(folder, journal);
   Begin(running, writer);
-  ASSERT_TRUE(Run(running, [&] { return Write(writer); })) << "the ring has room again";
+  ASSERT_TRUE(running.RunUntil([&] { return Write(writer); })) << "the ring has room again";
   SetFull(true);
   FillRing(running, writer);
   SetFull(false);
-  ASSERT_TRUE(Run(running, [&] { return Write(writer); })) << "without another consumer";
+  ASSERT_TRUE(running.RunUntil([&] { return Write(writer); })) << "without another consumer";
   ASSERT_TRUE(running.Drain());
   ExpectAll(running.consumer->Find(1)->Counts());
 }
@@ -128,7 +120,7 @@ TEST_F(FullJournalTest, AChannelCanBeDrained) {
   SetFull(true);
   FillRing(running, writer);
   running.consumer->StopChannels({1});
-  EXPECT_TRUE(Run(running, [&] { return running.consumer->Find(1)->drained(); }));
+  EXPECT_TRUE(running.RunUntil([&] { return running.consumer->Find(1)->drained(); }));
   EXPECT_TRUE(running.consumer->Find(1)->TakeEnded().empty()) << "the agent keeps the ring set";
   SetFull(false);  // for what reads the trace
   ExpectAll(running.consumer->Find(1)->Counts());

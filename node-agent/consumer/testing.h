@@ -8,11 +8,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "node-agent/consumer/consumer.h"
@@ -68,18 +71,28 @@ struct Running {
     consumer = std::move(*made);
   }
 
+  // Rounds until `is_done`. False: it is not, for longer than disk and CPUs may be busy.
+  bool RunUntil(const std::function<bool()>& is_done) const {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!is_done()) {
+      if (std::chrono::steady_clock::now() > end) return false;
+      consumer->Round();
+      std::this_thread::yield();
+    }
+    return true;
+  }
+
   // Stops all channels and reads to the end. False: it does not end.
   bool Drain() {
     std::vector<uint64_t> ids;
     for (Channel* channel : consumer->Channels()) ids.push_back(channel->id());
     consumer->StopChannels(ids);
-    for (int i = 0; i < 100000; i++) {
-      consumer->Round();
+    const auto is_drained = [this] {
       bool all = true;
       for (Channel* channel : consumer->Channels()) all = all && channel->drained();
-      if (all) return consumer->FlushAll().has_value();
-    }
-    return false;
+      return all;
+    };
+    return RunUntil(is_drained) && consumer->FlushAll().has_value();
   }
 
   store::DirectoryFileMaker maker;

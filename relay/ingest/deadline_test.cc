@@ -46,7 +46,6 @@ TEST(Deadline, IsNotCalledOnceItWasLiftedEvenIfItHasExpired) {
                      reader->deadline->Lift();
                      reader.reset();
                    });
-  io.poll();
   asio::write(reader->peer, asio::buffer(std::array<char, 24>{}));
   std::this_thread::sleep_for(2 * kShort);
   io.run();

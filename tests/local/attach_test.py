@@ -96,6 +96,12 @@ class AttachTest(FoundTest):
         self.assertIsNone(process.poll())
         return process
 
+    def run_two(self, program):
+        """Returns two processes that have begun: each has written a byte into `ready`."""
+        processes = [self.run_program("busy", program=program) for _ in range(2)]
+        self.wait_for(lambda: (self.folder / "ready").stat().st_size == 2, "one has not begun")
+        return processes
+
     def pid_of(self, process):
         return process.pid
 
@@ -492,7 +498,7 @@ class Names(AttachTest):
     def test_all_processes_of_a_name_are_recorded(self):
         named = self.folder / f"named{os.getpid()}"
         shutil.copy(PROGRAM, named)
-        programs = [self.run_program("busy", program=named) for _ in range(2)]
+        programs = self.run_two(named)
         trace = self.functions()
         (self.folder / "functions.yaml").write_text(TRACE.replace("local_attached*", named.name))
         weft = self.attach(options=(*trace, "--process", named.name))
@@ -508,8 +514,7 @@ class Names(AttachTest):
     def test_process_of_the_name_that_has_ended_is_left_out(self):
         named = self.folder / f"named{os.getpid()}"
         shutil.copy(PROGRAM, named)
-        ended = self.run_program("busy", program=named)
-        program = self.run_program("busy", program=named)
+        ended, program = self.run_two(named)
         ended.kill()
         os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
         weft = self.attach(options=("-e", "emitter:*", "--process", named.name))
@@ -657,7 +662,7 @@ class Deaths(LoaderTest):
         detach.pid_of = self.pid_of
         before = detach.code_of(program)
         for i in range(DEATHS):
-            loader = self.load(program, 1000)
+            loader = self.load(program, 1000000)
             time.sleep(random.Random(i).uniform(0, 0.1))
             loader.kill()
             self.assertEqual(loader.wait(PATIENCE), -signal.SIGKILL, loader.stderr.read())

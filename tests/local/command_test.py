@@ -131,8 +131,8 @@ class ExitStatuses(LocalTest):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(ours["weft-agent"], signal.SIGCONT)
         self.assertIn("interrupted", err)
-        self.wait_for(lambda: len(self.babeltrace()[0]) == 500, "what was left was not written")
         self.wait_for(lambda: not any(name_of(pid).startswith("weft-") for pid in ours.values()))
+        self.assertEqual(len(self.babeltrace()[0]), 500, "what was left was not written")
 
     def has_streams(self):
         return any(p.is_file() and p.name != "metadata" and p.stat().st_size > 0
@@ -244,16 +244,22 @@ class Terminal(LocalTest):
             list(map(str, self.emitter("--events", 10, "--hold", hold))), stdin=subprocess.DEVNULL, stdout=theirs,
             stderr=theirs, env=os.environ | {"LD_PRELOAD": str(LIBRARY), "WEFT_DIR": str(self.folder)})
         self.running.append(program)
-        weft = subprocess.Popen([str(WEFT), "record", "--pid", str(program.pid), "-e", "emitter:*", "-o",
-                                 str(self.folder / "trace")], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs)
-        self.running.append(weft)
+        maps = pathlib.Path(f"/proc/{program.pid}/maps")
+        self.wait_for(lambda: LIBRARY.name in maps.read_text(), "the library was not loaded")
+        weft_of_it = subprocess.Popen([str(WEFT), "record", "--pid", str(program.pid), "-e", "emitter:*", "-o",
+                                       str(self.folder / "trace")], stdin=subprocess.DEVNULL, stdout=theirs,
+                                      stderr=theirs)
+        self.running.append(weft_of_it)
         os.close(theirs)
-        time.sleep(1.5)
+        self.wait_for(lambda: weft_of_it.poll() is not None or any(
+            ": recording," in line and line.endswith(f"{self.folder}/trace")
+            for line in weft("status").stdout.splitlines()), "it does not record")
+        time.sleep(1.5)  # progress is shown more often
         if select.select([ours], [], [], 0)[0]:
             self.assertNotIn("\r\x1b[K", os.read(ours, 65536).decode())
         hold.touch()
         self.assertEqual(program.wait(PATIENCE), 0)
-        self.assertEqual(weft.wait(PATIENCE), 0)
+        self.assertEqual(weft_of_it.wait(PATIENCE), 0)
 
     def test_no_dev_null(self):
         """A container or a chroot may have no /dev."""

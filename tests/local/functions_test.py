@@ -495,7 +495,7 @@ class Switching(HotFunctionsTest):
             self.wait_for(lambda: memory.exists() and memory.read_text().count("\n") > answers,
                           "the program did not answer")
             return memory.read_text().splitlines()[-1]
-        self.assertNotEqual(answer(), plain)
+        self.wait_for(lambda: answer() != plain, "nothing was hooked")
         over.touch()
         self.finish(weft)
         self.wait_for(lambda: answer() == plain, "hooks were left")

@@ -20,8 +20,8 @@ import threading
 import time
 import unittest
 
-from tests.local.node_life_test import NAMESPACE, LifeTest, control_groups, free_port
-from tests.local.weft_local import BUILD, PATIENCE
+from tests.local.node_life_test import NAMESPACE, LifeTest, control_groups
+from tests.local.weft_local import BUILD, PATIENCE, free_port
 from tests.vm import node
 
 PROXY = "/api/v1/namespaces/weft/services/https:weft-relay:api/proxy"

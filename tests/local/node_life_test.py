@@ -9,14 +9,13 @@ import collections
 import contextlib
 import os
 import signal
-import socket
 import subprocess
 import unittest
 
 from tests.cluster.with_weft import metric
 from tests.local import memory_group
 from tests.local.memory_group import MI
-from tests.local.weft_local import BUILD, EMITTER, PATIENCE, TICK, children_of, is_running
+from tests.local.weft_local import BUILD, EMITTER, PATIENCE, TICK, children_of, free_port, is_running
 from tests.vm.node import CGROUPS, NodeTest, Tenant, order
 
 NAMESPACE = "shop"
@@ -30,12 +29,6 @@ def control_groups():
         if (top / "cgroup.procs").exists() and os.access(top, os.W_OK):
             return top
     return None
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 class Pod(Tenant):
@@ -83,9 +76,15 @@ class LifeTest(NodeTest):
 
     def end_node(self):
         self.keeper.kill()
-        for pid in self.node_processes():
+        self.kill_node()
+
+    def kill_node(self):
+        """Returns the processes. What the keeper started may end with it before it is killed, too."""
+        pids = self.node_processes()
+        for pid in pids:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+        return pids
 
     def pod(self, name):
         """Returns a pod that is being recorded."""
@@ -149,9 +148,7 @@ class NodeLife(LifeTest):
             programs.append(self.emit(pod, 6000, "--threads", 2, "--pause-us", 300, "--hold", self.hold))
 
         def all_at_once():
-            pids = self.node_processes()
-            for pid in pids:
-                os.kill(pid, signal.SIGKILL)
+            pids = self.kill_node()
             self.wait_for(lambda: not any(map(is_running, pids[1:])), "a process stays")
 
         def the_keeper_alone():
@@ -183,8 +180,7 @@ class NodeLife(LifeTest):
         stays = self.emit(pod, 100, "--hold", self.hold)
         self.wait_for(lambda: self.delivered() == 200, "the events do not come")
         self.assertEqual(self.condition(NAMESPACE, "AgentStayed"), ("", "", ""))
-        for pid in self.node_processes():
-            os.kill(pid, signal.SIGKILL)
+        self.kill_node()
         self.keeper.wait(PATIENCE)
         goes.kill()
         goes.wait()
@@ -212,7 +208,8 @@ class NodeLife(LifeTest):
     def test_a_journal_goes_with_the_last_session_of_its_namespace(self):
         self.pod("one")
         journals = self.folder / "run/journals"
-        self.assertEqual(sorted(f.name for f in journals.iterdir()), [NAMESPACE, f"{NAMESPACE}.json"])
+        self.wait_for(lambda: sorted(f.name for f in journals.iterdir()) == [NAMESPACE, f"{NAMESPACE}.json"],
+                      lambda: f"{list(journals.iterdir())}")
         self.end(NAMESPACE, {}, **RECORDS)
         self.api.put("tracesessions", order(NAMESPACE, self.relay, {}, "Draining", **RECORDS), "DELETED")
         self.wait_for(lambda: not list(journals.iterdir()), "the journal stays")

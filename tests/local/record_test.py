@@ -41,9 +41,9 @@ class Counts(LocalTest):
         self.assert_complete(8000)
 
     def test_killed_program_loses_nothing_that_it_recorded(self):
-        hold = self.folder / "never"
-        script = (f"{EMITTER} --events 1000 --hold {hold} & pid=$!; "
-                  f"until [ $(wc -c </proc/$pid/comm) -gt 0 ] && sleep 0.3; do :; done; "
+        hold, times = self.folder / "never", self.folder / "times"
+        script = (f"{EMITTER} --events 1000 --times {times} --hold {hold} & pid=$!; "
+                  f"until [ -e {times}.0 ]; do sleep 0.01; done; "  # it is made when all events are emitted
                   f"kill -9 $pid; wait $pid; true")
         self.record("-e", "emitter:*", program=["sh", "-c", script])
         self.assert_complete(1000)

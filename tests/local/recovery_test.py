@@ -15,15 +15,19 @@ LONG = os.environ.get("WEFT_LONG") == "1"
 
 class Deaths(LocalTest):
     def record_and_kill(self, *names, rounds=3):
+        # The program stays until the last process was killed.
+        release = self.folder / "release"
+        self.addCleanup(release.touch)
         weft = self.start("-e", "emitter:*",
                           program=self.emitter("--events", 1500, "--threads", 4, "--children", 3,
-                                               "--pause-us", 200))
+                                               "--pause-us", 200, "--hold-children", release))
         self.wait_for(lambda: "weft-consumer" in self.session_processes(weft))
         for _ in range(rounds):
             for name in names:
                 time.sleep(0.05)
                 if weft.poll() is None:
                     self.kill(weft, name)
+        release.touch()
         self.finish(weft)
         self.assert_complete(4 * 4 * 1500)
 
@@ -90,10 +94,11 @@ class Deaths(LocalTest):
         self.finish(living)
 
     def test_weft_itself_killed(self):
-        hold = self.folder / "hold"
-        weft = self.start("-e", "emitter:*", program=self.emitter("--events", 2000, "--hold", hold))
+        hold, times = self.folder / "hold", self.folder / "times"
+        weft = self.start("-e", "emitter:*", program=self.emitter("--events", 2000, "--times", times, "--hold", hold))
         keeper = self.wait_for(lambda: self.session_processes(weft).get("weft-keeper"))
-        self.wait_for(lambda: self.metadata_is_there())
+        # All events are emitted, and the first ones are written.
+        self.wait_for(lambda: (self.folder / "times.0").exists() and self.metadata_is_there())
         weft.send_signal(signal.SIGKILL)
         weft.wait()
         hold.touch()

@@ -14,8 +14,8 @@ import time
 import unittest
 
 from tests.cluster.with_weft import metric
-from tests.local.node_life_test import NAMESPACE, RECORDS, LifeTest, control_groups, free_port
-from tests.local.weft_local import BUILD, PATIENCE
+from tests.local.node_life_test import NAMESPACE, RECORDS, LifeTest, control_groups
+from tests.local.weft_local import BUILD, PATIENCE, free_port
 from tests.vm.node import NODE, Api, order
 
 TOKEN = "eyJ.agent"
@@ -187,8 +187,10 @@ class Trust(LifeTest):
         self.assertEqual(self.refused("tls"), "0")
 
         # A relay that nodes do not trust gets nothing, and the node says why.
+        before = len(self.log())
         self.api.trust(self.old, new)
-        self.wait_for(lambda: self.log()[-1].endswith("certificate of version old"), "no new certificate")
+        self.wait_for(lambda: any(line.endswith("certificate of version old") for line in self.log()[before:]),
+                      "no new certificate")
         self.kill_daemon("weft-consumer")
         self.kill_daemon("weft-node-agent")
         self.wait_condition(NAMESPACE, "RelayAvailable", "False", "Unreachable")

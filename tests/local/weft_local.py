@@ -8,9 +8,11 @@ import itertools
 import json
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -25,6 +27,7 @@ PATIENCE = float(os.environ.get("WEFT_PATIENCE", "240"))
 MANY = 50000
 TICK = re.compile(r"emitter:tick: .*process = (\d+), thread = (\d+), number = (\d+)")
 MISSING = re.compile(r"Tracer discarded (\d+) events? between .*\((stream class ID: \d+, stream ID: \d+)\)")
+PORTS = set(range(20000, 30000))
 TEXT = r'"(?:[^"\\]|\\.)*"'  # as readers show it
 
 
@@ -176,7 +179,7 @@ class LocalTest(unittest.TestCase):
             if name_of(pid) == "weft-keeper":
                 found["weft-keeper"] = pid
                 for child in children_of(pid):
-                    found[name_of(child)] = child
+                    found.setdefault(name_of(child), child)  # before its exec it has the keeper's name
         return found
 
     def wait_for(self, what, why="something expected did not happen"):
@@ -226,6 +229,16 @@ def babeltrace_for_ctf_2():
         if found and (int(found[1]), int(found[2])) >= (2, 1):
             return program
     return None
+
+
+def free_port():
+    """Returns a port that stays free: by default the kernel itself gives those from 32768 on to others."""
+    while True:
+        port = random.choice(tuple(PORTS))
+        PORTS.remove(port)  # this process does not get it twice
+        with contextlib.suppress(OSError), socket.socket() as one:
+            one.bind(("127.0.0.1", port))
+            return port
 
 
 def name_of(pid):

@@ -238,7 +238,7 @@ class WeftFolder:
         except BlockingIOError:
             return
         with connection:
-            connection.settimeout(20)
+            connection.settimeout(200)
             try:
                 message, fds, _, _ = socket.recv_fds(connection, 64, 4)
                 if not message and not fds:

@@ -17,8 +17,7 @@ import unittest
 import urllib.request
 
 from tests.local.live_test import LiveApi
-from tests.local.node_life_test import free_port
-from tests.local.weft_local import PATIENCE
+from tests.local.weft_local import PATIENCE, free_port
 from tests.stream import flood_test
 
 SECRET = "s" * 32

@@ -16,7 +16,7 @@ import unittest
 import urllib.error
 import urllib.request
 
-from tests.local.weft_local import BUILD, PATIENCE, TICK, LocalTest
+from tests.local.weft_local import BUILD, PATIENCE, TICK, LocalTest, free_port
 
 RELAY = BUILD / "bin" / "weft-relay"
 LISTENS = re.compile(r"control (\S+):(\d+) data \S+:(\d+) http \S+:(\d+)")
@@ -30,7 +30,7 @@ class RelayTest(LocalTest):
     def setUp(self):
         super().setUp()
         (self.folder / "relay").mkdir()
-        self.ports = (0, 0, 0)
+        self.ports = tuple(free_port() for _ in range(3))  # it comes back on them
         self.relay = None
         self.options = []
         self.start_relay()
@@ -250,7 +250,7 @@ class Deaths(RelayTest):
         self.record_and(action, rounds=2)
 
     def test_program_ends_while_the_relay_is_away(self):
-        weft = self.start("-e", "emitter:*", program=self.emitter("--events", 3000, "--threads", 2,
+        weft = self.start("-e", "emitter:*", program=self.emitter("--events", 10000, "--threads", 2,
                                                                   "--pause-us", 100))
         self.wait_for(lambda: list((self.folder / "relay").glob("**/user_*")))
         self.kill_relay()
@@ -259,7 +259,7 @@ class Deaths(RelayTest):
         self.assertIsNone(weft.poll())
         self.start_relay()
         self.finish(weft)
-        self.assert_exact(6000)
+        self.assert_exact(20000)
 
     def test_relay_that_is_told_to_end_leaves_all_on_the_disk(self):
         self.record("-e", "emitter:*", program=self.emitter("--events", 1000))

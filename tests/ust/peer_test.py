@@ -231,7 +231,7 @@ class Lttng:
           daemon.wait(20)
 
   def wait_for_daemon(self, daemon):
-    for _ in range(200):
+    for _ in range(2000):  # only a failure waits so long
       done = subprocess.run(['lttng', 'list'], env=self.env, capture_output=True, **self.user)
       if done.returncode == 0:
         return

@@ -19,7 +19,7 @@ import urllib.parse
 import urllib.request
 import uuid
 
-from tests.local.weft_local import BUILD, PATIENCE, LocalTest, children_of, name_of
+from tests.local.weft_local import BUILD, PATIENCE, LocalTest, children_of, free_port, name_of
 from tests.vm import kernel_trace
 
 CGROUPS = pathlib.Path("/sys/fs/cgroup")
@@ -181,7 +181,7 @@ class NodeTest(LocalTest):
         self.keeper = None
         self.tenants = []
         (self.folder / "relay").mkdir()
-        self.relay, self.relay_http = (0, 0), 0
+        self.relay, self.relay_http = (free_port(), free_port()), 0
         self.relay_process = None
         self.start_relay()
 

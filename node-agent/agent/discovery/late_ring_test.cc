@@ -25,7 +25,7 @@ TEST(LateRing, CountsTheEventOfTheAtomicSlotsOwnerAtTheClose) {
   Store(&slot->lock, 7);
   std::thread owner([&] {
     while (Closed(slot) == 0) std::this_thread::yield();
-    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
     Store(&slot->head, slot->head + 32 + (uint64_t{1} << 32));
     Store(&slot->lock, 0);
   });
