@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """charts/weft as users install it, with its defaults: what it starts becomes ready, proves that it records, is
 upgraded, and goes again, and holds nothing that stays. README.md's way from an empty cluster to the first
-event, and the examples."""
+event, and the examples. And each of its values is heeded."""
 
 import json
 import re
@@ -10,16 +10,61 @@ import subprocess
 import textwrap
 import unittest
 
+from scripts.chart_readme import rows
+from tests.cluster import programs
 from tests.cluster.weft_cluster import ClusterTest, PARTS, PATIENCE, TOP, client, dev, get, kubectl
 from tests.cluster.with_weft import INJECT, trace
 
 CHART = TOP / "charts/weft"
 SYSTEM = "weft-system"
 KINDS = ("traces", "clustertraces", "tracesessions", "traceviews")
+# Other values than the defaults, by the last part of their names. Switches and numbers are changed by themselves.
+OTHERS = {"registry": "other.example", "tag": "other", "pullPolicy": "Always", "pullSecrets": [{"name": "other"}],
+          "amd64": "/other", "nodeSelector": {"other": "yes"}, "affinity": {"podAffinity": {}},
+          "tolerations": [{"key": "other"}], "priorityClassName": "other", "requests": {"cpu": "7m"},
+          "limits": {"memory": "7Gi"}, "namespaceSelector": [{"key": "other", "operator": "Exists"}],
+          "className": "other", "namespaceQuota": "7Gi", "traceQuota": "7Gi", "kubeletFolder": "/other",
+          "stateFolder": "/other", "mode": "auto", "modulesFolder": "/other", "urls": ["http://other.example"],
+          "proxy": "http://other.example"}
+# Values that need another one: its name.
+NEEDED = {"agent.kernel.modulesFolder": "agent.kernel.mode", "agent.kernel.buildOnNode": "agent.kernel.mode",
+          "agent.debuginfod.proxy": "agent.debuginfod.urls"}
 
 
 def helm(*words, **more):
     return dev("cluster", "helm", *words, "--namespace", SYSTEM, **more)
+
+
+def another(name, default):
+    """Another value than the default, which is YAML on one line, in a file of values."""
+    key = name.rpartition(".")[2]
+    if key in OTHERS:
+        return OTHERS[key]
+    if default in ("true", "false"):
+        return default == "false"
+    number, unit = re.fullmatch(r"(\d+)(\w*)", default).groups()
+    return f"{int(number) + 1}{unit}" if unit else int(number) + 1
+
+
+class Values(unittest.TestCase):
+    def render(self, **values):
+        flags = [word for name, value in values.items() for word in ("--set-json", f"{name}={json.dumps(value)}")]
+        done = subprocess.run([programs.build() / "helm", "template", "weft", CHART, *flags], check=False,
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_each_value_changes_what_is_rendered(self):
+        found = [(name, default) for name, default, _ in rows((CHART / "values.yaml").read_text()) if default]
+        self.assertGreater(len(found), 50)
+        rendered = {"": self.render()}
+        for name, default in found:
+            with self.subTest(value=name):
+                needed = NEEDED.get(name, "")
+                values = {needed: OTHERS[needed.rpartition(".")[2]]} if needed else {}
+                if needed not in rendered:
+                    rendered[needed] = self.render(**values)
+                self.assertNotEqual(self.render(**values, **{name: another(name, default)}), rendered[needed])
 
 
 class Chart(ClusterTest):
@@ -33,10 +78,15 @@ class Chart(ClusterTest):
                                        "weft-relay-0:8080/proxy/metrics").stdout)
         self.assert_proves_itself()
         self.assert_older_definition_is_told()
+        self.assert_deleted_definition_is_told()
         # The values of a chart that had none of these.
         helm("upgrade", "weft", CHART, "--reuse-values", "--set",
              "crds=null,metrics=null,agent.kernel=null,relay.storage=null,webhook.port=null,controller=null")
         self.assert_ready()
+        # The definition is there again, and the controller looks after its Traces.
+        self.apply(trace("again", "none"))
+        kubectl("wait", "--for=condition=Accepted", "trace/again", f"--timeout={PATIENCE:.0f}s")
+        kubectl("delete", "trace", "again", f"--timeout={PATIENCE:.0f}s")
         helm("uninstall", "weft", "--wait", f"--timeout={PATIENCE:.0f}s")
         # Helm waits for what it made; pods, which others made for it, end some time after.
         self.wait_for(lambda: not kubectl("-n", SYSTEM, "get", "all", "--output=name").stdout,
@@ -91,6 +141,13 @@ class Chart(ClusterTest):
                       "the controller does not notice the older definition")
         self.wait_for(lambda: get(SYSTEM, "deployment", "weft-controller")["status"].get("readyReplicas", 0) == 0,
                       "the controller stays ready")
+
+    def assert_deleted_definition_is_told(self):
+        """With all Traces, under the controller. The upgrade makes it anew."""
+        kubectl("delete", "crd", "traces.weft.dev", f"--timeout={PATIENCE:.0f}s")
+        self.wait_for(lambda: "there is no definition traces.weft.dev" in
+                      kubectl("-n", SYSTEM, "logs", "deployment/weft-controller").stdout,
+                      "the controller does not notice that the definition is gone")
 
     def paste(self, script):
         """Runs lines of a page, with the cluster's kubectl and helm; returns what they print."""

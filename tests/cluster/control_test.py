@@ -42,10 +42,6 @@ class Control(WeftTest):
         self.wait_for(lambda: self.condition(namespace, name, kind)["reason"] == reason,
                       f"{name} is not {reason}")
 
-    def events(self, namespace, name):
-        return [e["reason"] for e in get(namespace, "events.v1.events.k8s.io")["items"]
-                if e["regarding"]["name"].startswith(name)]
-
     def agent_config(self):
         """kubectl's flag to be the agent of this node: a token that is bound to its pod."""
         token = kubectl("-n", "weft", "create", "token", "weft-agent", "--bound-object-kind=Pod",
@@ -86,7 +82,7 @@ class Control(WeftTest):
                          "/other.so:/weft/libweft.so")
         self.assertEqual(variables(get(name, "pod", "refusing")), {})
         self.assertEqual(variables(get(name, "pod", "optional")), {"LD_PRELOAD": None})
-        self.wait_for(lambda: "OptionalPreload" in self.events(name, "optional"), "no Event")
+        self.wait_for(lambda: "OptionalPreload" in self.event_reasons(name, "optional"), "no Event")
 
     def test_pods_of_other_namespaces_stay_as_they_are(self):
         other = self.namespace("not-labelled", RESTRICTED)
@@ -118,7 +114,7 @@ class Control(WeftTest):
         recording = get(name, "trace", "t")["status"]
         self.assertEqual((recording["phase"], recording["pods"]["traced"]), ("Recording", 1))
         self.assertEqual(recording["events"]["delivered"], 5)
-        self.wait_for(lambda: "Recording" in self.events(name, "t"), "no Event")
+        self.wait_for(lambda: "Recording" in self.event_reasons(name, "t"), "no Event")
 
         kubectl("-n", name, "delete", "trace", "t", "--wait=false")
         self.wait_for(lambda: get(name, "tracesession", session["metadata"]["name"])["spec"]["state"]
@@ -127,7 +123,7 @@ class Control(WeftTest):
                  {"observedGeneration": 2, "phase": "Completed", "conditions": [condition("Drained")]})
         self.wait_for(lambda: not get(name, "trace")["items"], "the Trace does not go")
         self.wait_for(lambda: not get(name, "tracesession")["items"], "its session does not go")
-        self.assertNotIn("NotDrained", self.events(name, "t"))
+        self.assertNotIn("NotDrained", self.event_reasons(name, "t"))
 
     def test_a_deleted_trace_waits_for_no_silent_node_for_ever(self):
         name = self.injected_namespace("silent")
@@ -135,8 +131,10 @@ class Control(WeftTest):
         self.wait_for_pod(name, "p")
         self.apply(trace("t", "shop"), namespace=name)
         self.wait_for_reason(name, "t", "WaitingForNodes")
+        self.wait_for(lambda: "node1 (no weft-agent of this node answers" in
+                      self.condition(name, "t", "Ready").get("message", ""), "the node without an agent is not named")
         kubectl("-n", name, "delete", "trace", "t", f"--timeout={PATIENCE:.0f}s")
-        self.assertIn("NotDrained", self.events(name, "t"))
+        self.assertIn("NotDrained", self.event_reasons(name, "t"))
 
     def test_duration_ends_a_trace(self):
         name = self.injected_namespace("duration")
@@ -187,7 +185,7 @@ class Control(WeftTest):
         self.apply(client("old", labels={"app": "shop", "weft.dev/inject": "disabled"}),
                    trace("t", "shop"), misspelt, namespace=name)
         self.wait_for_reason(name, "t", "NothingTraced")
-        self.wait_for(lambda: "NothingTraced" in self.events(name, "t"), "no Event")
+        self.wait_for(lambda: "NothingTraced" in self.event_reasons(name, "t"), "no Event")
         self.wait_for_reason(name, "misspelt", "NothingTraced")
         skipped, = get(name, "trace", "misspelt")["status"]["pods"]["skipped"]
         self.assertEqual((skipped["reason"], skipped["names"]), ("NoSuchContainer", ["old"]))
@@ -277,7 +275,7 @@ class Control(WeftTest):
         self.wait_for(lambda: content() == genuine["binaryData"], "the other content is not replaced")
         made = get(name, "configmap", same_name)
         self.assertNotEqual(made["metadata"]["uid"], evil_uid)
-        self.wait_for(lambda: "LibraryReplaced" in self.events(name, same_name), "no Event")
+        self.wait_for(lambda: "LibraryReplaced" in self.event_reasons(name, same_name), "no Event")
         self.wait_for(lambda: get(name, "configmap", "weft-lib-ffffffffffffffff")["metadata"]["labels"] ==
                       {"weft.dev/library": "old"}, "the other one stays current")
 

@@ -43,9 +43,9 @@ class Modes(TrustCases, ViewCases, WeftTest):
     LOADED = WeftTest.LOADED + ("preloading",)
     VALUES = f"agent.debuginfod.urls[0]={DEBUG_SERVER}"
 
-    def start(self, namespace, buffer=BUFFER, **spec):
-        """A tenant, and a Trace of it that is ready."""
-        self.injected_namespace(namespace)
+    def start(self, namespace, buffer=BUFFER, labels=None, **spec):
+        """A tenant, and a Trace of it that is ready. Labels: of the namespace."""
+        self.injected_namespace(namespace, labels)
         self.apply(pod("tenant", "tenant", labels={"app": "tenant"},
                        args=["--events", str(EVENTS), "--threads", "2"]), namespace=namespace)
         self.wait_for_pod(namespace, "tenant")
@@ -132,19 +132,36 @@ class Modes(TrustCases, ViewCases, WeftTest):
         self.assert_end("ended", emitted)
 
     def test_pods_whose_processes_lack_the_library_are_named(self):
+        """And a container that `kubectl debug` added, which a Trace asks for."""
+        files = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        subprocess.run(["cc", "-static", "-x", "c", "-", "-o", files / "static"], text=True, check=True,
+                       input="#include <unistd.h>\nint main(void) { for (;;) pause(); }\n")
+        files.chmod(0o755)
         name = "named"
-        self.start(name)
+        self.start(name, labels={})
         bare = pod("bare", "shell", labels={"app": "tenant"}, command=["env", "-i", "sleep", "100000"])
+        static = pod("static", "shell", labels={"app": "tenant"}, command=["/files/static"],
+                     mounts={"/files": {"hostPath": {"path": str(files)}}})
         absent = pod("absent", "absent", labels={"app": "tenant"}, command=["sleep", "100000"])
-        self.apply(bare, absent, namespace=name)
+        self.apply(bare, static, absent, namespace=name)
+        kubectl("-n", name, "debug", "tenant", "--image=localhost/weft-test/shell:dev", "--container=debugger",
+                "--profile=general", "--", "sleep", "100000")
+        debugged = trace("debugged", "tenant")
+        debugged["spec"]["pods"]["containers"] = ["debugger"]
+        self.apply(debugged, namespace=name)
 
         def skipped():
             pods = get(name, "trace", "t")["status"]["pods"]
-            return pods["traced"], {s["reason"]: s["names"] for s in pods.get("skipped", [])}
+            return pods["traced"], {s["reason"]: sorted(s["names"]) for s in pods.get("skipped", [])}
 
-        wanted = (1, {"LibraryNotLoaded": ["bare"], "NotStarted": ["absent"]})
+        wanted = (1, {"LibraryNotLoaded": ["bare", "static"], "NotStarted": ["absent"]})
         self.wait_for(lambda: skipped() == wanted, f"not all pods are named: {skipped()}")
         self.assertEqual(self.condition(name, "t", "Ready")["status"], "True")
+
+        def ephemeral():
+            pods = get(name, "trace", "debugged").get("status", {}).get("pods", {})
+            return [s["names"] for s in pods.get("skipped", []) if s["reason"] == "EphemeralContainer"]
+        self.wait_for(lambda: ephemeral() == [["tenant"]], "the pod with the ephemeral container is not named")
 
     def test_many_pods_at_once(self):
         """A Job whose pods all run, then emit at one moment, and end."""
@@ -167,6 +184,7 @@ class Modes(TrustCases, ViewCases, WeftTest):
         logs = kubectl("-n", name, "logs", "-l", f"app={name}", "--tail=-1", f"--max-log-requests={PODS}").stdout
         emitted = [int(count) for count in re.findall(r"^events (\d+)$", logs, re.MULTILINE)]
         self.assertEqual(len(emitted), PODS)
+        self.assertEqual(self.event_reasons(name, "t").count("Recording"), 1, "the Trace's Ready changed to and fro")
         events = self.end_by_time(name, "t")
         self.assertEqual((events["recorded"] + events["discarded"], events["lost"]), (sum(emitted), 0))
         self.assertEqual(events["delivered"], events["recorded"])

@@ -127,6 +127,11 @@ class WeftTest(ClusterTest):
         conditions = get(namespace, resource, name).get("status", {}).get("conditions", [])
         return next((c for c in conditions if c["type"] == kind), {"status": "", "reason": ""})
 
+    def event_reasons(self, namespace, name):
+        """The reasons of the Events of a Trace."""
+        return [e["reason"] for e in get(namespace, "events.v1.events.k8s.io")["items"]
+                if e["regarding"]["name"].startswith(name)]
+
     def end_by_time(self, namespace, name):
         """Ended by its duration, a Trace stays, with its counts; which are returned."""
         kubectl("-n", namespace, "patch", "trace", name, "--type=merge", "-p",
