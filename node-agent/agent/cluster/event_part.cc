@@ -97,11 +97,12 @@ void EventPart::Settle(const std::string& uid, Session& session) {
   if (!IsWantedBy(session)) return session.rule_problems.clear();
   const api::TraceSpec& spec = session.order->spec.record;
   Search& search = searches_[uid];
+  const bool has_other_rules =
+      search.spec.user.events != spec.user.events || search.spec.filter != spec.filter;
+  // At once, although a search for the rules of before may go on: their problems are not of these.
+  if (has_other_rules) session.rule_problems.clear();
   if (search.IsGoingOn()) return;
-  if (search.spec.user.events != spec.user.events || search.spec.filter != spec.filter) {
-    search = {.name_space = session.order->metadata.name_space, .spec = spec};
-    session.rule_problems.clear();
-  }
+  if (has_other_rules) search = {.name_space = session.order->metadata.name_space, .spec = spec};
   const int64_t now_ns = MonotonicNow();
   if (search.look.valid()) search.Take(now_ns);
   session.rule_problems = search.verdicts.Problems();

@@ -37,32 +37,43 @@ bool HasShortNames(const ElfImage& image) {
 class Search {
  public:
   void LookAt(int32_t pid) {
-    const auto mappings = ReadMappings(pid, kMaxMapsBytes);
-    if (!mappings || !HasLibrary(*mappings)) return;  // it may have ended
-    if (found_.processes++ >= kMaxSearchedProcesses) {
+    if (found_.processes >= kMaxSearchedProcesses) {
       found_.is_complete = false;
       return;
     }
+    const auto mappings = ReadMappings(pid, kMaxMapsBytes);
+    if (!mappings || !HasLibrary(*mappings)) return;  // it may have ended
+    // One that ends meanwhile does not count: its files were not all read.
+    bool is_there = true;
     for (const Mapping& mapping : *mappings)
-      if (mapping.name.starts_with('/') && seen_.insert({mapping.device, mapping.inode}).second)
-        ReadFile(pid, mapping);
+      if (mapping.name.starts_with('/')) is_there &= ReadOnce(pid, mapping);
+    found_.processes += is_there ? 1 : 0;
   }
   OfferedBySome Take() { return std::move(found_); }
 
  private:
-  void ReadFile(int32_t pid, const Mapping& mapping) {
-    if (seen_.size() > kMaxSearchedFiles || found_.events.size() >= kMaxOfferedEvents) {
+  // Returns whether the file is still mapped. If not, it is read as soon as another process has it.
+  bool ReadOnce(int32_t pid, const Mapping& mapping) {
+    const FileId id{mapping.device, mapping.inode};
+    if (seen_.contains(id)) return true;
+    if (seen_.size() >= kMaxSearchedFiles || found_.events.size() >= kMaxOfferedEvents) {
       found_.is_complete = false;
-      return;
+      return true;
     }
     const auto file = OpenMappedFile(pid, mapping);
-    if (!file) {
-      // It is unmapped by now, or not regular and so no object. Else it may be one.
-      const ErrorCode code = file.error().code;
-      found_.is_complete &= code == ErrorCode::kNotFound || code == ErrorCode::kInvalid;
-      return;
+    if (!file && file.error().code == ErrorCode::kNotFound) return false;
+    seen_.insert(id);
+    if (file) {
+      ReadFile(file->get());
+    } else {
+      // One that is not regular is no object. Another one may be.
+      found_.is_complete &= file.error().code == ErrorCode::kInvalid;
     }
-    const auto image = ElfImage::Read(file->get());
+    return true;
+  }
+
+  void ReadFile(int file) {
+    const auto image = ElfImage::Read(file);
     if (!image) {
       // Data, or an object of another kind of machine.
       const ErrorCode code = image.error().code;
@@ -75,6 +86,8 @@ class Search {
       found_.is_complete = false;
       return;
     }
+    // A file may offer more than OfferedEvents returns.
+    found_.is_complete &= events->size() < kMaxOfferedEvents;
     std::ranges::move(*events, std::back_inserter(found_.events));
   }
 
