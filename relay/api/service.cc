@@ -66,14 +66,15 @@ Result<Selection> SelectionIn(std::string_view query) {
 }
 
 // Returns the entity tag of an archive: it is another one if the archive may have other bytes. The
-// kept bytes of a stream never change; metadata may, without becoming longer. Empty: there is no
-// SHA-256.
+// kept bytes of a live stream never change; metadata may, without becoming longer. A stream that is
+// not live has no bytes that its node said to be kept: the node may come back and cut some off.
+// Empty: there is no SHA-256.
 std::string TagOf(const std::vector<StoredFile>& files, const store::SafeReads::Snapshot& look,
                   const std::string& folder) {
   std::string list;
   for (const StoredFile& file : files) {
-    const bool stays =
-        !IsMetadata(file.path) && look.Find(folder + "/" + file.path, file.size).kept == file.size;
+    const store::SafeRead safe = look.Find(folder + "/" + file.path, file.size);
+    const bool stays = !IsMetadata(file.path) && safe.live && safe.kept == file.size;
     const auto written = stays ? 0 : file.written.time_since_epoch().count();
     list += file.path;
     for (const auto number : {file.offset, file.size, static_cast<uint64_t>(written)}) {
