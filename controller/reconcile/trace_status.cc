@@ -121,7 +121,7 @@ std::vector<api::SkippedPods> LeaveOut(std::vector<api::SkippedPods> reported,
   for (api::SkippedPods& pods : reported) {
     pods.count -= static_cast<std::int64_t>(std::erase_if(
         pods.names, [&](const std::string& name) { return explained.contains(name); }));
-    pods.count = std::min(pods.count, most);
+    pods.count = std::clamp<std::int64_t>(pods.count, 0, most);  // an agent may report nonsense
     most -= pods.count;
   }
   std::erase_if(reported, [](const api::SkippedPods& pods) { return pods.count == 0; });
