@@ -110,13 +110,13 @@ class Planner {
   }
 
  private:
-  // A rule that names a function outside the sets, and has neither hooked nor refused one.
+  // Does the rule name one function, outside the sets, and has neither hooked nor refused one?
   [[nodiscard]] bool MayBeOfCLibrary(size_t i) const {
     const api::FunctionRule& rule = rules_[i].rule;
     const auto is_first = [i](const auto& entry) { return std::get<0>(entry.first) == i; };
-    return !rule.set && (rule.object.empty() || rule.object == "*") &&
-           !api::IsOfCLibrarySet(rule.name) && !report_.recorded_as.contains(i) &&
-           std::ranges::none_of(report_.hooked, is_first) &&
+    return !rule.set && rule.name.find('*') == std::string::npos &&
+           (rule.object.empty() || rule.object == "*") && !api::IsOfCLibrarySet(rule.name) &&
+           !report_.recorded_as.contains(i) && std::ranges::none_of(report_.hooked, is_first) &&
            std::ranges::none_of(report_.refused, [i](const RefusedFunction& refused) {
              return refused.rule == i && !refused.function.empty();
            });

@@ -26,7 +26,7 @@ namespace {
 
 // A busy machine may load the library and look at a process only after a short recording has ended.
 constexpr const char* kNotLooked =
-    "; no process was ready to be hooked before the recording ended (if one ran: record longer)";
+    "; no process was ready to be hooked so far (if one ran: record longer)";
 constexpr size_t kNamedFunctions = 4;  // in a line of the summary
 
 uint64_t NumberOf(const std::vector<LoadedObject>& objects) {
