@@ -21,9 +21,9 @@ import gdb.unwinder
 
 MAGIC, VERSION = 0x4b4f4857, 8
 STUBS, STUB_BYTES, STUBS_PER_PAGE, STUB_PUSHED = 4096, 16, 256, 11
-# Of struct weft_hooks: where its members are.
+# Where the members of struct weft_hooks are.
 HOOKS_BYTES, AREAS_AT, AREA_BYTES, CALLS_AT = 320, 16, 32, 264
-# Of weft_hook_entry and weft_hook_exit: bytes of registers on the stack, and how both end.
+# weft_hook_entry and weft_hook_exit keep so many bytes of registers on the stack, and end like this.
 SAVED = 136
 ENTRY_TO_STUB = bytes.fromhex("4881c498000000" "ff6424f0")  # add $152, %rsp; jmp *-16(%rsp)
 ENTRY_TO_THUNK = bytes.fromhex("4881c490000000" "ff6424f8")  # add $144, %rsp; jmp *-8(%rsp)
@@ -36,6 +36,8 @@ JUMP_BYTES = 5
 # Code of restartable sequences outside their functions, up to the jump back (lib/ring/writer_x86_64.h).
 ASIDE = re.compile(rb"(?:\xff.{1,6}?|\xb8.{4})?(?:\xe9|\x0f\x85)(.{4})", re.DOTALL)
 ASIDE_BYTES, ASIDE_JUMPS = 16, 2
+# Limits of what is read of a file that has the library's name, and may be another one.
+MAX_DYNAMIC_BYTES, MAX_SYMBOLS = 65536, 65536
 # Registers that a function leaves as they were.
 KEPT = ("rbx", "rbp", "r12", "r13", "r14", "r15")
 MAPPING = re.compile(r"^\s*0x(\w+)\s+0x(\w+)\s+0x\w+\s+0x(\w+)\s+.*/((?:memfd:)?libweft\.so)(?: \(deleted\))?$",
@@ -59,6 +61,8 @@ class Object:
 
     def __init__(self, base):
         self.base, self.code, self.dynamic = base, (0, 0), {}
+        if read(base, 4) != b"\x7fELF":
+            raise ValueError("no ELF object")
         first, count = base + word(base + 32), struct.unpack("<H", read(base + 56, 2))[0]
         for at in range(first, first + 56 * count, 56):
             kind, flags = struct.unpack("<II", read(at, 8))
@@ -66,7 +70,7 @@ class Object:
             if kind == 1 and flags & 1:  # PT_LOAD, PF_X
                 self.code = begin, begin + size
             elif kind == 2:  # PT_DYNAMIC
-                entries = words(begin, size // 8)
+                entries = words(begin, min(size, MAX_DYNAMIC_BYTES) // 8)
                 self.dynamic = dict(zip(entries[::2], entries[1::2]))
 
     def table(self, tag):
@@ -75,9 +79,10 @@ class Object:
         return place + (self.base if place < self.base else 0)
 
     def symbol(self, wanted):
-        """Returns a symbol's address; none: there is none of this name."""
+        """Returns a symbol's address, or None if no symbol has this name."""
         hashes, names, symbols = (self.table(tag) for tag in (4, 5, 6))
-        for at in range(symbols, symbols + 24 * struct.unpack("<I", read(hashes + 4, 4))[0], 24):
+        count = min(struct.unpack("<I", read(hashes + 4, 4))[0], MAX_SYMBOLS)
+        for at in range(symbols, symbols + 24 * count, 24):
             name = names + struct.unpack("<I", read(at, 4))[0]
             if read(name, len(wanted) + 1) == wanted.encode() + b"\0":
                 return self.base + word(at + 8)
@@ -111,7 +116,7 @@ class Library:
             self.exit_end = self.exit + read(self.exit, 256).index(EXIT_END) + ADD_BYTES
 
     def caller_of(self, pc, sp):
-        """Returns the frame around the code of the library at `pc`; none: gdb's own tables have it."""
+        """Returns the frame around the code of the library at `pc`, or None if gdb's own tables have it."""
         if self.stub_at(pc) is not None:
             return self.caller_of_stub(pc, sp)
         if self.entry <= pc <= self.entry_to_thunk:
@@ -134,7 +139,7 @@ class Library:
         return words(word(self.calls_at) + number * self.call_bytes, 3)
 
     def caller_of_call(self, number, slot):
-        """Returns where the function of a call returns to in the end; none: the call is another one by now."""
+        """Returns where the function of a call returns to in the end, or None if its number has another call by now."""
         return word(self.stub_data + 16 * number) if self.call_of(number)[1] == slot else None
 
     def caller_of_stub(self, pc, sp):
@@ -198,33 +203,34 @@ class Library:
 
     @staticmethod
     def displaced(hook, code, pc):
-        """Returns how far in its function a thread at `pc` in the displaced instructions is; none: these are not
-        those of the function."""
+        """Returns how far in its function a thread at `pc` in the displaced instructions is, or None if these are
+        not those of the function."""
         function, = words(hook, 1)
         done = pc - code
         if read(pc, 1) == b"\xe9":  # the jump behind them
             distance = pc + 5 + struct.unpack("<i", read(pc + 1, 4))[0] - function
             if JUMP_BYTES <= distance < THUNK_BYTES:
                 return distance
-        original = (read(hook + 56, JUMP_BYTES) + read(function + JUMP_BYTES, THUNK_BYTES))[:done]
+        original = (read(hook + 56, JUMP_BYTES) + read(function + JUMP_BYTES, done))[:done]
         return done if read(code, done) == original else None
 
 
 class Process:
-    """What is known of the process that gdb has, until it runs again."""
+    """What is known of the process that gdb has selected, until it runs again."""
 
     def __init__(self):
-        self.library, self.is_fresh = None, False
+        self.library, self.known = None, None  # `known`: the inferior and process in which `library` was found
         self.symbols = None  # process and address of the library whose symbols gdb got
         self.warned = None
 
     def forget(self, *_):
-        self.is_fresh = False
+        self.known = None
 
     def look(self):
-        """Returns the library; none: there is none."""
-        if not self.is_fresh:
-            self.library, self.is_fresh = None, True
+        """Returns the library, or None if the process has none."""
+        inferior = gdb.selected_inferior()
+        if self.known != (inferior.num, inferior.pid):
+            self.library, self.known = None, (inferior.num, inferior.pid)
             for mapping in self.mappings():
                 self.library = self.library or self.open(mapping)
         return self.library
@@ -243,7 +249,7 @@ class Process:
             found = Object(mapping[0])
             hooks = found.symbol("weft_hooks")
             library = Library(hooks, found.code) if hooks else None
-        except (gdb.error, KeyError, ValueError):  # another program's file of that name
+        except (gdb.error, KeyError, OverflowError, ValueError):  # another program's file of that name
             return None
         if library and library.version not in (0, VERSION) and self.warned != library.version:
             self.warned = library.version
@@ -283,13 +289,15 @@ class WeftUnwinder(gdb.unwinder.Unwinder):
         library = self.process.look()
         if library is None:
             return None
-        pc, sp = (int(frame.read_register(name)) % 2**64 for name in ("rip", "rsp"))
         try:
+            pc, sp = (int(frame.read_register(name)) % 2**64 for name in ("rip", "rsp"))
             caller = library.caller_of(pc, sp)
-        except gdb.MemoryError:
+            return self.unwound(frame, caller) if caller is not None else None
+        except (gdb.error, OverflowError):  # memory or a register that cannot be read, or bytes that are no address
             return None
-        if caller is None:
-            return None
+
+    @staticmethod
+    def unwound(frame, caller):
         info = frame.create_unwind_info(FrameId(caller.sp, caller.own))
         info.add_saved_register("rip", gdb.Value(caller.pc))
         info.add_saved_register("rsp", gdb.Value(caller.sp))
