@@ -143,15 +143,16 @@ class Chart(ClusterTest):
                       "the controller stays ready")
 
     def assert_deleted_definition_is_told(self):
-        """With all Traces, under the controller. The upgrade makes it anew."""
+        """Deletes the definition of Traces, and with it all Traces, while the controller runs. The upgrade makes it
+        again."""
         kubectl("delete", "crd", "traces.weft.dev", f"--timeout={PATIENCE:.0f}s")
         self.wait_for(lambda: "there is no definition traces.weft.dev" in
-                      kubectl("-n", SYSTEM, "logs", "deployment/weft-controller").stdout,
+                      kubectl("-n", SYSTEM, "logs", "deployment/weft-controller", check=False).stdout,
                       "the controller does not notice that the definition is gone")
 
     def paste(self, script):
         """Runs lines of a page, with the cluster's kubectl and helm; returns what they print."""
-        # The pages' are a person's, on a machine that is not busy.
+        # The timeouts of the pages are for a machine that is not busy.
         script = re.sub(r"--timeout=\d+s", f"--timeout={PATIENCE:.0f}s", script)
         tools = "".join(f'{tool}() {{ "{TOP}/dev" cluster {tool} "$@"; }}\n' for tool in ("kubectl", "helm"))
         return subprocess.run(["bash", "-e", "-c", tools + textwrap.dedent(script)], cwd=TOP, check=True,

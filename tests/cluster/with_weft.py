@@ -85,16 +85,16 @@ class WeftTest(ClusterTest):
         return done
 
     def make_missed_anew(self, namespace, wanted):
-        """Makes those of the pods anew that were made without the library. Returns their names."""
+        """Deletes those of the pods that were made without the library, and makes them again. Returns their names."""
         missed = [one["metadata"]["name"] for one in get(namespace, "pods")["items"]
                   if one["metadata"]["name"] in wanted and lacks_library(one)]
         if missed:
-            kubectl("-n", namespace, "delete", "pod", *missed, "--grace-period=0", "--force")
+            kubectl("-n", namespace, "delete", "pod", *missed, "--grace-period=0", "--force", "--ignore-not-found")
             super().apply(*(wanted[name] for name in missed), namespace=namespace)
         return missed
 
     def wait_for_right(self, namespace, user, verb, resource):
-        """The API server knows a new Role some time after it was made."""
+        """Waits until a user has a right: the API server heeds a new Role some time after it was made."""
         self.wait_for(lambda: kubectl("-n", namespace, user, "auth", "can-i", verb, resource,
                                       check=False).returncode == 0, f"{user} may not {verb} {resource}")
 
@@ -109,14 +109,15 @@ class WeftTest(ClusterTest):
         return [pod["metadata"]["name"] for pod in pods]
 
     def metrics(self, component):
-        """It does not answer while it starts."""
+        """Returns the metrics of a part of weft, which does not answer while it starts."""
         def read():
             return [done.stdout for one in self.pods_of(component) if (done := kubectl(
                 "get", "--raw", f"/api/v1/namespaces/weft/pods/{one}:8080/proxy/metrics", check=False)).returncode == 0]
         return self.wait_for(read, f"{component} does not answer")[0]
 
     def wait_ready(self, namespace, name, traced=0):
-        """Also until as many pods are traced: a node is ready that has not heard of a pod yet."""
+        """Waits until a Trace is ready, and until at least `traced` pods are traced: a node that has not heard of a
+        pod yet is ready, too."""
         kubectl("-n", namespace, "wait", "--for=condition=Ready", f"trace/{name}", f"--timeout={PATIENCE:.0f}s")
         if traced:
             self.wait_for(lambda: get(namespace, "trace", name)["status"]["pods"].get("traced", 0) >= traced,
@@ -149,7 +150,7 @@ class WeftTest(ClusterTest):
         return [int(count) for count in re.findall(r"^events (\d+)$", logs, re.MULTILINE)]
 
     def emitted(self, namespace, name, *container):
-        """The last of these numbers."""
+        """Returns the last number that said() returns, or 0."""
         return (self.said(namespace, name, *container) or [0])[-1]
 
     def wait_for_tenant(self, namespace, *pod):

@@ -286,7 +286,7 @@ class Results(FunctionsTest):
             for name in all_of[:3]:
                 for moment in re.findall(r"\w+", record):
                     self.assertEqual(events[f"function:{name}_{moment}"], int(counted[name]), (name, moment))
-            # Of a chain of jumps there are as many ends as calls may be open; the rest is counted.
+            # A chain of jumps has at most as many ends as calls can be open; the others are counted.
             counts = self.counts()
             self.assertGreater(counts["discarded"]["memory"], 0)
             self.assertEqual(counts["emitted"], counts["recorded"] + sum(counts["discarded"].values()))
