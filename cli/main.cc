@@ -104,7 +104,8 @@ void AddRecord(CLI::App& app, RecordOptions& options) {
   record->add_flag("-q,--quiet", options.quiet, "print neither progress nor summary");
   record->add_flag(
       "--allow-missing", options.allow_missing,
-      "go on even if PROGRAM offers no event of a given name, or none with a filter's field");
+      "go on even if PROGRAM offers no event of a given name, or none with a filter's field; end "
+      "with 0 even if functions alone were to be recorded, and none was hooked");
   record->footer(kExitStatusHelp);
 }
 
