@@ -102,10 +102,9 @@ void AddRecord(CLI::App& app, RecordOptions& options) {
                      "record all running processes with this name, or whose program's file has it");
   AddOutput(*record, options);
   record->add_flag("-q,--quiet", options.quiet, "print neither progress nor summary");
-  record->add_flag(
-      "--allow-missing", options.allow_missing,
-      "go on even if PROGRAM offers no event of a given name, or none with a filter's field; end "
-      "with 0 even if functions alone were to be recorded, and none was hooked");
+  record->add_flag("--allow-missing", options.allow_missing,
+                   "go on even if PROGRAM offers no event of a given name, or none with a filter's "
+                   "field; it is no error if no function is hooked");
   record->footer(kExitStatusHelp);
 }
 

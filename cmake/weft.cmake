@@ -238,9 +238,9 @@ function(weft_fuzz name)
   if(NOT IS_DIRECTORY ${seeds})
     message(FATAL_ERROR "weft_fuzz(${name}): there are no seeds: ${seeds}")
   endif()
-  add_test(NAME ${name} COMMAND ${name} -max_total_time=${WEFT_FUZZ_SECONDS} -timeout=10
+  add_test(NAME ${name} COMMAND ${name} -max_total_time=${WEFT_FUZZ_SECONDS} -timeout=30
            -rss_limit_mb=2048 -artifact_prefix=${CMAKE_CURRENT_BINARY_DIR}/${name}. ${corpus} ${seeds})
-  math(EXPR limit "${WEFT_FUZZ_SECONDS} + 120")
+  math(EXPR limit "${WEFT_FUZZ_SECONDS} + 300")
   set_tests_properties(${name} PROPERTIES LABELS fuzz TIMEOUT ${limit})
 endfunction()
 

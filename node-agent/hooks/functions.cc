@@ -195,15 +195,15 @@ class Reader {
     const std::string name = WithoutVersion(symbol.name);
     if (IsOfSanitizer(name)) of_sanitizer_.insert(symbol.of.st_value);
     OfferNear(name);
-    std::string kept_as;  // by an earlier rule
+    std::optional<RecordedAs> earlier;
     for (size_t i = 0; i < chosen_.size(); ++i) {
       std::string event;
       if (!Means(i, name, event)) continue;
-      if (!kept_as.empty()) {
-        file_.recorded_as.try_emplace(chosen_[i], kept_as);
+      if (earlier) {
+        file_.recorded_as.try_emplace(chosen_[i], *earlier);
         continue;
       }
-      kept_as = event;
+      earlier = {.name = event, .rule = chosen_[i]};
       Keep({.name = event,
             .symbol = name,
             .value = symbol.of.st_value,
@@ -265,9 +265,9 @@ class Reader {
     if (is_new) return;
     Function& other = at->second;
     if (function.rule > other.rule)
-      file_.recorded_as.try_emplace(function.rule, other.name);
+      file_.recorded_as.try_emplace(function.rule, RecordedAs{other.name, other.rule});
     else if (function.rule < other.rule)
-      file_.recorded_as.try_emplace(other.rule, function.name);
+      file_.recorded_as.try_emplace(other.rule, RecordedAs{function.name, function.rule});
     if (function.size > other.size) other.size = function.size;
     if (!function.why_no_exit.empty()) other.why_no_exit = function.why_no_exit;
     if (!function.why_not.empty()) other.why_not = function.why_not;
@@ -333,6 +333,16 @@ Status RefuseSideEntries(int file, const ElfImage& image, FunctionFile& function
 }
 
 }  // namespace
+
+bool Covers(const HookRule& earlier, const HookRule& rule) {
+  using api::FunctionMoment;
+  return earlier.trace == rule.trace &&
+         std::ranges::all_of(
+             std::array{FunctionMoment::kEntry, FunctionMoment::kExit, FunctionMoment::kCall},
+             [&](FunctionMoment moment) {
+               return earlier.rule.Records(moment) || !rule.rule.Records(moment);
+             });
+}
 
 bool MeansFunction(const std::string& pattern, const std::string& symbol, std::string& event_name) {
   event_name = symbol;

@@ -41,6 +41,16 @@ struct Function {
   std::string why_no_exit;  // why its exit cannot be recorded
 };
 
+// Has the Trace of `rule` all the events of a function that it asks for by the rule `earlier`?
+bool Covers(const HookRule& earlier, const HookRule& rule);
+
+// How an earlier rule has a function.
+struct RecordedAs {
+  std::string name;  // of its events
+  size_t rule = 0;   // the index of the earlier rule
+  bool operator==(const RecordedAs&) const = default;
+};
+
 struct FunctionFile {
   std::string name;                 // of the object
   std::vector<Function> functions;  // by value; one for each address
@@ -51,8 +61,8 @@ struct FunctionFile {
   // names. Their object is left empty.
   std::map<size_t, std::vector<NearName>> near;
   // By the index of a rule that means a function which an earlier rule means, too, perhaps by
-  // another symbol of it: the name of that function's events.
-  std::map<size_t, std::string> recorded_as;
+  // another symbol of it.
+  std::map<size_t, RecordedAs> recorded_as;
   TypesByAddress types;            // of functions, from debug information
   std::string why_no_types;        // why that could not be read; "": it could, or there is none
   std::string why_no_symbols;      // why those of its debug file, or the functions of a program of

@@ -97,6 +97,16 @@ TEST(Functions, OfTemplatesAreFoundWithoutTheirReturnType) {
             Names{"hooks_words::Tell<std::allocator<char> >(std::allocator<char> const&)"});
 }
 
+TEST(Functions, RuleCoversOneOfItsTraceThatAsksForNoMore) {
+  using enum api::FunctionMoment;
+  const HookRule both{"t", {.name = "f*"}}, entry{"t", {.name = "f", .record = {kEntry}}},
+      call{"t", {.name = "f", .record = {kCall}}}, other{"u", {.name = "f", .record = {kEntry}}};
+  EXPECT_TRUE(Covers(both, entry));
+  EXPECT_FALSE(Covers(entry, both)) << "the exit is missing";
+  EXPECT_FALSE(Covers(both, call));
+  EXPECT_FALSE(Covers(both, other)) << "another Trace does not get its events";
+}
+
 TEST(Functions, AliasesAreOneFunction) {
   const UniqueFd self(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
   // The two last rules mean what others record: by another symbol, and by the same one.
@@ -108,8 +118,8 @@ TEST(Functions, AliasesAreOneFunction) {
   ASSERT_EQ(file->functions.size(), 1u);
   EXPECT_EQ(file->functions[0].name, "hooks_test_sizeless");
   EXPECT_EQ(file->functions[0].why_not, "");
-  EXPECT_EQ(file->recorded_as, (std::map<size_t, std::string>{{1, "hooks_test_sizeless"},
-                                                              {2, "hooks_test_sizeless"}}));
+  EXPECT_EQ(file->recorded_as, (std::map<size_t, RecordedAs>{{1, {"hooks_test_sizeless", 0}},
+                                                             {2, {"hooks_test_sizeless", 0}}}));
   EXPECT_TRUE(file->near.empty());
 }
 

@@ -75,8 +75,9 @@ class Planner {
         near.object = object.name;
         report_.near[rule].Offer({near});
       }
-    for (const auto& [rule, name] : file->recorded_as)
-      report_.recorded_as.try_emplace(rule, name + " (" + object.name + ")");
+    for (const auto& [rule, as] : file->recorded_as)
+      report_.recorded_as.try_emplace(rule,
+                                      RecordedAs{as.name + " (" + object.name + ")", as.rule});
     for (const Function& function : file->functions) Plan(object, *file, function);
   }
 

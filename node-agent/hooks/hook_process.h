@@ -56,7 +56,7 @@ struct HookReport {
   std::vector<RefusedFunction> refused;
   std::set<std::string> objects;     // names of all objects of the process
   std::map<size_t, NearNames> near;  // by rule: names near to one that an object does not have
-  std::map<size_t, std::string> recorded_as;   // by rule: a name by which an earlier rule means it
+  std::map<size_t, RecordedAs> recorded_as;    // by rule: the earlier rule that has its function
   std::map<size_t, std::string> of_c_library;  // by rule: the C library that alone has its function
   std::chrono::nanoseconds stopped{};          // how long all threads stood still
 };

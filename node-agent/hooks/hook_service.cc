@@ -215,7 +215,7 @@ std::vector<std::string> HookService::Refusals(const std::string& trace) const {
     for (const HookRule& rule : container.of.rules)
       if (const auto of = hooked_.find(Quoted(rule)); rule.trace == trace && of->second.empty() &&
                                                       !refused_.contains(of->first) &&
-                                                      !recorded_as_.contains(of->first))
+                                                      !IsCovered(rule))
         lines.insert(Quoted(rule).substr(prefix.size()) + " was found in no process" + Hint(rule));
   }
   return {lines.begin(), lines.end()};
@@ -271,7 +271,10 @@ void HookService::TakeOrders() {
       changed_.insert(KeyOf(container.of));
       if (has_rules) continue;
       refusals_.erase(KeyOf(container.of));
-      for (const HookRule& rule : container.of.rules) refused_.erase(Quoted(rule));
+      for (const HookRule& rule : container.of.rules) {
+        refused_.erase(Quoted(rule));
+        recorded_as_.erase(Quoted(rule));
+      }
     }
     std::erase_if(refusals_, [&](const auto& entry) {
       return std::ranges::none_of(wanted_,
@@ -508,8 +511,9 @@ void HookService::Record(int32_t pid, const Container& container, const Status& 
     NearNames& near = near_names_[Quoted(rules[rule])];
     near.Offer(names.best());
   }
-  for (const auto& [rule, name] : report.recorded_as)
-    recorded_as_.try_emplace(Quoted(rules[rule]), name);
+  for (const auto& [rule, as] : report.recorded_as)
+    recorded_as_.insert_or_assign(Quoted(rules[rule]),
+                                  EarlierRule{as.name, Covers(rules[as.rule], rules[rule])});
   for (const auto& [rule, object] : report.of_c_library)
     of_c_library_.try_emplace(Quoted(rules[rule]), object);
   for (const std::string& object : report.objects)
@@ -540,6 +544,12 @@ void HookService::Record(int32_t pid, const Container& container, const Status& 
   }
 }
 
+// Does an earlier rule record what this one asks for, in the same Trace? Under the lock.
+bool HookService::IsCovered(const HookRule& rule) const {
+  const auto as = recorded_as_.find(Quoted(rule));
+  return as != recorded_as_.end() && as->second.covers_it;
+}
+
 // Returns the end of a line about a rule that has hooked nothing.
 std::string HookService::Hint(const HookRule& rule) const {
   const std::string& pattern = rule.rule.object;
@@ -559,7 +569,7 @@ std::string HookService::Hint(const HookRule& rule) const {
     return "; no process has loaded a file \"" + pattern + "\"" + DidYouMean(near.best());
   }
   if (const auto as = recorded_as_.find(Quoted(rule)); as != recorded_as_.end())
-    return "; an earlier rule has this function already, as " + as->second;
+    return "; an earlier rule has this function already, as " + as->second.name;
   if (const auto of = of_c_library_.find(Quoted(rule)); of != of_c_library_.end())
     return "; " + of->second +
            " has it, but it is of the C library and in no set: only functions of the sets malloc, "

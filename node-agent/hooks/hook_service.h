@@ -108,6 +108,10 @@ class HookService {
     std::string container, why;
     bool operator==(const Failure&) const = default;
   };
+  struct EarlierRule {
+    std::string name;        // of the function's events, and of its object
+    bool covers_it = false;  // its Trace is the same, and its events are those of both
+  };
   // What came of the work at a process.
   struct Outcome {
     Status status;
@@ -143,6 +147,7 @@ class HookService {
   bool SetFailure(int32_t pid, Failure failure);
   void Note(const Container& container, const std::string& text);
   [[nodiscard]] std::string Hint(const HookRule& rule) const;
+  [[nodiscard]] bool IsCovered(const HookRule& rule) const;
   [[nodiscard]] const Container* ContainerOf(const std::string& pod,
                                              const std::vector<MappedRange>& ranges) const;
   [[nodiscard]] bool HasRules() const;
@@ -170,8 +175,9 @@ class HookService {
   std::set<std::string> refused_;                // likewise: rules with a function that is refused
   std::map<std::string, std::string> hints_;     // likewise: what may be meant instead
   std::map<std::string, NearNames> near_names_;  // likewise
-  std::map<std::string, std::string> recorded_as_, of_c_library_;  // likewise: as HookReport
-  std::set<std::string> objects_;                                  // that processes have
+  std::map<std::string, EarlierRule> recorded_as_;   // likewise: of rules whose function it has
+  std::map<std::string, std::string> of_c_library_;  // likewise: as HookReport
+  std::set<std::string> objects_;                    // that processes have
 
   // The thread's own.
   std::vector<Container> containers_;
