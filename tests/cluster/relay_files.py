@@ -81,15 +81,22 @@ def lines_in(folder):
         raise AssertionError(f"babeltrace2 {folder}: {reader.returncode}")
 
 
+def work_in(folder):
+    """For each event below a folder thread and number, if it is a tenant:work, else None."""
+    pattern = re.compile(r"tenant:work: .*thread = (\d+), number = (\d+)")
+    for line in lines_in(folder):
+        found = pattern.search(line)
+        yield (int(found.group(1)), int(found.group(2))) if found else None
+
+
 def numbers_and_others_in(folder):
     """Thread -> the numbers of its events tenant:work below a folder, sorted; and how many other events there are."""
-    pattern = re.compile(r"tenant:work: .*thread = (\d+), number = (\d+)")
     numbers, others = {}, 0
-    for line in lines_in(folder):
-        if found := pattern.search(line):
-            numbers.setdefault(int(found.group(1)), []).append(int(found.group(2)))
-        else:
+    for work in work_in(folder):
+        if work is None:
             others += 1
+        else:
+            numbers.setdefault(work[0], []).append(work[1])
     return {thread: sorted(found) for thread, found in numbers.items()}, others
 
 
