@@ -81,8 +81,8 @@ class Planner {
     for (const Function& function : file->functions) Plan(object, *file, function);
   }
 
-  // Call it when all objects were planned: notes the rules without an object whose function is in
-  // the C library alone, of which they mean nothing.
+  // Call it when all objects were planned. Notes each rule that names no object and whose function
+  // only the C library has: such a rule does not mean the C library's functions.
   void SearchCLibrary(const std::vector<LoadedObject>& objects) {
     std::set<std::string> names;
     for (size_t i = 0; i < rules_.size(); ++i)

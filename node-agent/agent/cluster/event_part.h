@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells a session which rules of its spec.user.events no running program of its pods offers, or
-// whose filters name fields that no such event has (lib/api/rule_check.h). A misspelt name records
-// nothing, and the status would not say why.
+// Tells a session which rules of its spec.user.events are of no use: no running program of its pods
+// offers an event of that name, or none of the events has a field that the rule's filter names
+// (lib/api/rule_check.h). A rule with a misspelt name records nothing, and the status would not say
+// why.
 //
 // Invariants:
 //   1. A rule that was offered once stays so, whatever programs come later: the message does not

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // When a rule is reported as not offered, and what a process's files offer. Containers are searched
-// where there are some (tests/cluster/control_test.py).
+// where there are some (tests/cluster/modes_test.py).
 #include "node-agent/agent/cluster/event_part.h"
 
 #include <fcntl.h>

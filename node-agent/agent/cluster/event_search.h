@@ -4,8 +4,8 @@
 // have the library count. Reading a container's files may never end (FUSE): search in a thread of
 // its own.
 //
-// Files are a tenant's: they are opened only if they are regular, read piece by piece, and no more
-// of them than the limits below. What was not read makes the result incomplete.
+// Files are a tenant's: the search opens only regular ones, reads them piece by piece, and reads no
+// more files and bytes than its limits allow. If it leaves something out, the result is incomplete.
 // Thread-safety: a pure function.
 #ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_EVENT_SEARCH_H_
 #define WEFT_NODE_AGENT_AGENT_CLUSTER_EVENT_SEARCH_H_
