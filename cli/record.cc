@@ -257,10 +257,10 @@ class Recording {
     }
   }
 
-  // The duration of every Trace is over. The attached processes go on, so only this check ends the
-  // recording.
+  // The duration of every Trace is over, or weft's own processes are gone. The attached processes
+  // go on, so only this check ends the recording.
   bool Stopped() {
-    if (!session_->Query()) return false;
+    if (!session_->Query()) return session_->lost();
     const auto state = session_->Poll(milliseconds(50));
     return state && state->phase == ipc::Phase::kStopped;
   }

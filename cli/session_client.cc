@@ -160,16 +160,24 @@ void SessionClient::DumpState() {
 }
 
 Status SessionClient::Query() {
-  if (!agent_.valid()) return Fail(ErrorCode::kClosed, "no connection");
-  return agent_.Send(ipc::QuerySession{});
+  Status sent = agent_.valid() ? agent_.Send(ipc::QuerySession{})
+                               : Status(Fail(ErrorCode::kClosed, "no connection"));
+  if (sent || sent.error().code != ErrorCode::kClosed || keeper_.pid < 0) return sent;
+  return Reconnect(milliseconds(0));
+}
+
+// An agent that follows another one gets the request that the other may not have answered, and
+// answers it with the session's state.
+Status SessionClient::Reconnect(milliseconds timeout) {
+  WEFT_TRY(Connect(timeout));
+  return asked_ ? agent_.Send(asked_()) : agent_.Send(ipc::QuerySession{});
 }
 
 Result<ipc::SessionState> SessionClient::Poll(milliseconds timeout) {
   if (keeper_.pid > 0) ReadKeeper();
   auto message = agent_.Wait(timeout);
   if (!message && message.error().code == ErrorCode::kClosed && keeper_.pid > 0) {
-    WEFT_TRY(Connect(kReconnectTime));
-    if (asked_) WEFT_TRY(agent_.Send(asked_()));
+    WEFT_TRY(Reconnect(kReconnectTime));
     return Fail(ErrorCode::kTimeout, "weft-agent was restarted");
   }
   if (!message) return std::unexpected(message.error());

@@ -43,6 +43,7 @@ class SessionClient {
   Status RequestStop();
   // Asks the agent to record the kernel's state dump now, if a Trace wants one. Reports no error.
   void DumpState();
+  // Asks for the session's state, across restarts of the agent, without waiting for one.
   Status Query();
   // The next answer within `timeout`, across restarts of the agent. kTimeout: none yet. kClosed:
   // the keeper is gone, the session with it.
@@ -59,6 +60,7 @@ class SessionClient {
 
  private:
   Status Connect(std::chrono::milliseconds timeout);
+  Status Reconnect(std::chrono::milliseconds timeout);
   Status WaitFor(const std::function<bool(const ipc::SessionState&)>& reached);
   Status Ask(const std::function<ipc::Message()>& make);
   void ReadKeeper();

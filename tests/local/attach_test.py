@@ -369,6 +369,24 @@ class Tracepoints(AttachTest):
         self.touch("release")
         self.assertEqual(program.wait(PATIENCE), 0)
 
+    def test_ends_in_time_after_the_agent_died_between_two_questions_of_weft(self):
+        program = self.start_hidden("rounds=1")
+        weft = self.attach(program, options=("-e", "emitter:*", "--duration", "1s"))
+        self.wait_until_recording(weft)
+        weft.send_signal(signal.SIGSTOP)
+        self.kill(weft, "weft-agent")
+        weft.send_signal(signal.SIGCONT)
+        self.finish(weft)
+        self.assertIsNone(program.poll())
+
+    def test_ends_when_the_keeper_died(self):
+        program = self.start_hidden("rounds=1")
+        weft = self.attach(program)
+        self.wait_until_recording(weft)
+        os.kill(self.session_processes(weft)["weft-keeper"], signal.SIGKILL)
+        self.finish(weft, status=123)
+        self.assertIsNone(program.poll())
+
 
 class Detach(AttachTest):
     """After a recording the program's code is as it was before the first one."""
