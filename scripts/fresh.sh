@@ -3,7 +3,7 @@
 #
 # The part `fresh` of ./dev test. It checks that the committed files alone build in a clone, that
 # the build leaves no file outside build/, and that the install tree works after it was moved.
-# Before that it checks what ./dev setup prints.
+# Before that it checks what ./dev setup prints, and what a signal to ./dev test leaves.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 
@@ -25,6 +25,7 @@ check() {
 clone_is_clean() { [[ -z $(git -C "$folder/clone" status --porcelain) ]]; }
 
 check "setup says what it does, and what is missing where it cannot" scripts/setup_test.sh
+check "./dev test that is ended by a signal leaves nothing running" python3 -B scripts/test_test.py
 check "HEAD can be cloned" git clone -q . "$folder/clone"
 check "the clone builds" "$folder/clone/dev" build
 check "the build leaves no file outside build/" clone_is_clean

@@ -86,7 +86,8 @@ class Part:
     def __init__(self, name, commands, live):
         self.name, self.commands, self.live = name, commands, live
         self.gives_way = name in GIVE_WAY and not live
-        self.session = None  # of the running command, if it gives way
+        self.group = None  # the running command's process group
+        self.is_ended = False
         self.log = LOGS / f"{name}.log"
         self.seconds, self.cpu_seconds, self.passed, self.summary = 0.0, 0.0, False, "did not run"
         self.skipped = []  # (test, reason)
@@ -116,16 +117,19 @@ class Part:
         nice = ["nice", "-n", whole_run.programs.NICE] if self.gives_way else []
         with subprocess.Popen(nice + command, cwd=TOP, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, text=True, errors="replace",
-                              start_new_session=self.gives_way) as process:
+                              start_new_session=self.gives_way,
+                              process_group=None if self.gives_way else 0) as process:
+            self.group = process.pid
             if self.gives_way:
-                self.session = process.pid
                 step_back(process.pid)
+            if self.is_ended:
+                self.end()
             for line in process.stdout:
                 log.write(line)
                 if self.live:
                     print(line, end="", flush=True)
             _, status, used = os.wait4(process.pid, 0)
-            self.session = None
+            self.group = None
             process.returncode = os.waitstatus_to_exitcode(status)
             self.cpu_seconds += used.ru_utime + used.ru_stime
         if command[0] == "ctest" and results.exists():
@@ -135,10 +139,16 @@ class Part:
         return process.returncode == 0
 
     def end(self):
-        """Ends a command in a session of its own, which the terminal does not interrupt."""
-        if self.session is not None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(self.session, signal.SIGKILL)
+        """Ends the running command, and begins no other. What only computes is killed; tests get what
+        the terminal would send, so that they can remove what they made."""
+        self.is_ended = True
+        if self.group is not None:
+            end_group(self.group, signal.SIGKILL if self.gives_way else signal.SIGINT)
+
+
+def end_group(group, number):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, number)
 
 
 def say_locked():
@@ -166,7 +176,7 @@ def run_lanes(lanes):
     try:
         for thread in threads:
             thread.join()
-    finally:  # also where the terminal interrupts
+    finally:  # also at a signal
         is_over.set()
         for part in [part for lane in lanes for part in lane]:
             part.end()
@@ -193,7 +203,7 @@ def cluster_build(wanted):
         yield
     finally:
         if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
+            end_group(process.pid, signal.SIGKILL)
         process.wait()
 
 
@@ -217,14 +227,28 @@ def parse(argv):
 
 def build_release(needed):
     """Builds, and returns the seconds it took, 0 if it is not needed, None if it failed."""
+    if not needed:
+        return 0
     start = time.monotonic()
-    if needed and subprocess.run(["./dev", "build", "--all"], cwd=TOP, check=False).returncode != 0:
-        return None
-    return time.monotonic() - start if needed else 0
+    with subprocess.Popen(["./dev", "build", "--all"], cwd=TOP, process_group=0) as process:
+        try:
+            status = process.wait()
+        except BaseException:
+            end_group(process.pid, signal.SIGINT)
+            raise
+    return time.monotonic() - start if status == 0 else None
+
+
+def end_at_signals():
+    """Lets SIGTERM and SIGINT end this program with all that it started. Where a shell ignores SIGINT
+    for what it runs in the background, the tests would inherit that."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def main(argv):
     args, lanes = parse(argv)
+    end_at_signals()
     # Tests read this to choose between their short and their long form.
     os.environ["WEFT_LONG"] = "1" if args.long else "0"
     if "WEFT_BABELTRACE2" not in os.environ:

@@ -1,0 +1,81 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""./dev test that is ended by a signal leaves none of its commands running."""
+
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+# Runs scripts/test.py with two parts whose commands start a process each, and wait. One of them gives way.
+PROGRAM = """
+import pathlib, sys
+sys.path.insert(0, sys.argv[1])
+from scripts import test
+folder = pathlib.Path(sys.argv[2])
+test.LOGS = folder / "logs"
+
+def command(name):
+    script = f"echo $$ > {folder}/{name}.new && mv {folder}/{name}.new {folder}/{name}; sleep 1000; true"
+    return [["sh", "-c", script], ["touch", str(folder / "next")]]
+
+test.parts = lambda args: ({"unit": command("unit")}, {}, {"model": command("model")})
+test.build_release = lambda needed: 0
+sys.exit(test.main(["unit", "model"]))
+"""
+PATIENCE = 60  # seconds, more than anything takes: only a failure waits for it
+
+
+def has_processes(group):
+    try:
+        os.killpg(group, 0)
+        return True
+    except ProcessLookupError:
+        return False
+
+
+def end(group):
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)
+
+
+class Ended(unittest.TestCase):
+    def wait_for(self, condition, what):
+        until = time.monotonic() + PATIENCE
+        while not condition():
+            self.assertLess(time.monotonic(), until, what)
+            time.sleep(0.01)
+
+    def end_by(self, number, status):
+        folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        program = subprocess.Popen([sys.executable, "-B", "-c", PROGRAM, TOP, folder],
+                                   env={**os.environ, "WEFT_BABELTRACE2": "none"},
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(program.wait)
+        self.addCleanup(program.kill)
+        started = [folder / "unit", folder / "model"]
+        self.wait_for(lambda: all(path.exists() for path in started), "the parts did not begin")
+        groups = [int(path.read_text(encoding="ascii")) for path in started]
+        self.assertTrue(all(has_processes(group) for group in groups))
+        for group in groups:
+            self.addCleanup(end, group)
+        program.send_signal(number)
+        self.assertEqual(program.wait(PATIENCE), status)
+        self.wait_for(lambda: not any(has_processes(group) for group in groups), "a command was left running")
+        self.assertFalse((folder / "next").exists(), "another command was begun")
+
+    def test_by_sigterm(self):
+        self.end_by(signal.SIGTERM, 128 + signal.SIGTERM)
+
+    def test_by_sigint(self):
+        self.end_by(signal.SIGINT, -signal.SIGINT)
+
+
+if __name__ == "__main__":
+    unittest.main()
