@@ -17,7 +17,7 @@ from tests.cluster import settings
 from tests.cluster.relay_files import discarded_in, events_in, relay_folder, trace_folder
 from tests.cluster.trust_cases import TrustCases
 from tests.cluster.view_cases import ViewCases
-from tests.cluster.weft_cluster import PATIENCE, get, kubectl, pod
+from tests.cluster.weft_cluster import PATIENCE, RESTRICTED_CONTAINER, get, kubectl, pod
 from tests.cluster.with_weft import WeftTest, container_pids, metric, send_signal, trace
 from tests.local.huge_pages import HUGE, bytes_in_huge_pages, why_no_huge_page
 
@@ -134,16 +134,21 @@ class Modes(TrustCases, ViewCases, WeftTest):
     def test_pods_whose_processes_lack_the_library_are_named(self):
         """And a container that `kubectl debug` added, which a Trace asks for."""
         files = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
-        subprocess.run(["cc", "-static", "-x", "c", "-", "-o", files / "static"], text=True, check=True,
-                       input="#include <unistd.h>\nint main(void) { for (;;) pause(); }\n")
+        for program, options in (("static", ["-static"]), ("setuid", [])):
+            subprocess.run(["cc", *options, "-x", "c", "-", "-o", files / program], text=True, check=True,
+                           input="#include <unistd.h>\nint main(void) { for (;;) pause(); }\n")
+        (files / "setuid").chmod(0o4755)
         files.chmod(0o755)
         name = "named"
         self.start(name, labels={})
         bare = pod("bare", "shell", labels={"app": "tenant"}, command=["env", "-i", "sleep", "100000"])
-        static = pod("static", "shell", labels={"app": "tenant"}, command=["/files/static"],
-                     mounts={"/files": {"hostPath": {"path": str(files)}}})
+        static, setuid = (pod(one, "shell", labels={"app": "tenant"}, command=[f"/files/{one}"],
+                              mounts={"/files": {"hostPath": {"path": str(files)}}}) for one in ("static", "setuid"))
+        # Otherwise the kernel ignores the bit.
+        escalates = {"allowPrivilegeEscalation": True}
+        setuid["spec"]["containers"][0]["securityContext"] = RESTRICTED_CONTAINER | escalates
         absent = pod("absent", "absent", labels={"app": "tenant"}, command=["sleep", "100000"])
-        self.apply(bare, static, absent, namespace=name)
+        self.apply(bare, static, setuid, absent, namespace=name)
         kubectl("-n", name, "debug", "tenant", "--image=localhost/weft-test/shell:dev", "--container=debugger",
                 "--profile=general", "--", "sleep", "100000")
         debugged = trace("debugged", "tenant")
@@ -154,8 +159,14 @@ class Modes(TrustCases, ViewCases, WeftTest):
             pods = get(name, "trace", "t")["status"]["pods"]
             return pods["traced"], {s["reason"]: sorted(s["names"]) for s in pods.get("skipped", [])}
 
-        wanted = (1, {"LibraryNotLoaded": ["bare", "static"], "NotStarted": ["absent"]})
+        wanted = (1, {"LibraryNotLoaded": ["bare", "setuid", "static"], "NotStarted": ["absent"]})
         self.wait_for(lambda: skipped() == wanted, f"not all pods are named: {skipped()}")
+        messages = {s["reason"]: s["message"] for s in get(name, "trace", "t")["status"]["pods"]["skipped"]}
+        for part in ("static or setuid", "keep LD_PRELOAD", "spec.kernel.userProbes"):
+            self.assertIn(part, messages["LibraryNotLoaded"])
+        users = [re.search(r"^Uid:\t(\d+)\t(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8"),
+                           re.MULTILINE).groups() for pid in container_pids(name, "setuid")]
+        self.assertEqual(users, [("65532", "0")], "the program does not run as its owner")
         self.assertEqual(self.condition(name, "t", "Ready")["status"], "True")
 
         def ephemeral():
