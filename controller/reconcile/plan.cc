@@ -185,6 +185,8 @@ class Planner {
       waiting_for_.push_back(node);
     } else if (!IsReady(*existing)) {
       waiting_for_.push_back(WithReason(*existing) + WhySilent(*existing));
+    } else if (!KnowsItsPods(*existing)) {
+      waiting_for_.push_back(node + " (its weft-agent has not heard of all its pods yet)");
     }
     ++sessions_;
   }
@@ -197,6 +199,19 @@ class Planner {
     if (s_.now >= late) return " (no weft-agent of this node answers: does its pod run?)";
     Again(late);
     return "";
+  }
+
+  // The API server tells an agent of its sessions and of its pods in any order, and with no pod, a
+  // session is ready. Only new sessions are asked: later, pods come and go.
+  bool KnowsItsPods(const TraceSession& session) {
+    const auto made = kube::ParseTime(session.metadata.creation_timestamp);
+    if (!made || s_.now >= *made + kAgentSilent) return true;
+    const auto pods = std::ranges::count_if(selected_, [&](const PodFacts* pod) {
+      return pod->node == session.spec.node_name && !pod->is_ending && CanBeTraced(*pod, s_);
+    });
+    if (session.status.pods.matched >= pods) return true;
+    Again(*made + kAgentSilent);
+    return false;
   }
 
   [[nodiscard]] api::SessionSpec MakeSpec(const std::string& node) const {

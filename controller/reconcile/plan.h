@@ -39,7 +39,8 @@ namespace weft::controller {
 inline constexpr std::string_view kFinalizer = "weft.dev/drain";
 // A node that does not answer keeps a deleted Trace, or the removal of weft, no longer than this.
 inline constexpr std::chrono::seconds kDrainLimit{60};
-// After this long without any answer to a new session, no agent counts as running on its node.
+// After this long without any answer to a new session, no agent counts as running on its node, and
+// pods that its agent has not heard of keep it from being ready no longer.
 inline constexpr std::chrono::seconds kAgentSilent{10};
 
 // Pods that were made up to this long after their Trace are evicted where that was asked for: those

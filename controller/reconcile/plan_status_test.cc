@@ -44,6 +44,26 @@ TEST_F(Life, NamesANodeWithoutAnAgent) {
             "waiting for n1 (no weft-agent of this node answers: does its pod run?)");
 }
 
+TEST_F(Life, WaitsUntilANewSessionKnowsItsPods) {
+  AddPod("a", "n1");
+  AddPod("b", "n1", /*has_library=*/false);
+  Step();
+  s_.sessions[0].metadata.creation_timestamp = kube::FormatTime(s_.now);
+  Say(0, api::kConditionReady);
+  EXPECT_EQ(Step().again, s_.now + kAgentSilent);
+  EXPECT_EQ(api::FindCondition(s_.trace.status.conditions, api::kConditionReady)->message,
+            "waiting for n1 (its weft-agent has not heard of all its pods yet)");
+  s_.sessions[0].status.pods.matched = 1;
+  Step();
+  EXPECT_EQ(ReadyReason(), "Recording");
+  AddPod("c", "n1");
+  Step();
+  EXPECT_EQ(ReadyReason(), "WaitingForNodes");
+  s_.now += kAgentSilent;
+  EXPECT_EQ(Step().again, std::nullopt);
+  EXPECT_EQ(ReadyReason(), "Recording") << "the session is not new";
+}
+
 TEST_F(Life, ReadySaysHowManyPodsAreNotTraced) {
   AddPod("a", "n1");
   AddPod("b", "n1", false);
