@@ -33,7 +33,7 @@ class Heirs {
   // A connection that is there already: the keeper that handed over to this one.
   void Add(ipc::Connection connection);
 
-  // Chooses an heir, unless one is chosen. False: there is none.
+  // Chooses the heir that came last, unless one is chosen. False: there is none.
   bool Choose();
   // Null: none is chosen.
   [[nodiscard]] ipc::Connection* chosen() { return chosen_ ? &chosen_->connection : nullptr; }

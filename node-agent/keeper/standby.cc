@@ -25,6 +25,7 @@ Standby::Standby(ipc::Loop& loop, const Options& options, Lease& lease, bool is_
 
 Standby::~Standby() {
   EndProbes();
+  loop_.Cancel(look_);
   if (holder_.valid()) loop_.Unwatch(holder_.fd());
   if (signals_) loop_.Unwatch(signals_.get());
 }
@@ -38,7 +39,7 @@ Status Standby::Start() {
   WEFT_TRY(loop_.Watch(signals_.get(), [this] { OnSignal(); }));
   if (holder_.valid()) WatchHolder();
   StartProbes();
-  loop_.Every(kLookForLease, [this] { Tick(); });
+  look_ = loop_.Every(kLookForLease, [this] { Tick(); });
   Tick();
   return {};
 }

@@ -59,6 +59,7 @@ class Standby {
   Inheritance inheritance_;
   ipc::Child probes_;  // weft-node-agent --standby
   UniqueFd signals_;
+  ipc::Loop::TimerId look_ = 0;
   bool has_ended_ = false;
 };
 
