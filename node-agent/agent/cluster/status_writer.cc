@@ -34,13 +34,21 @@ bool StatusWriter::TryOnce(const Write& write) {
   return code == ErrorCode::kInvalid;  // never understood, however often it is said
 }
 
+std::map<std::string, StatusWriter::Write>::node_type StatusWriter::TakeNextAfter(
+    const std::string& uid) {
+  const auto next = waiting_.upper_bound(uid);
+  return waiting_.extract(next != waiting_.end() ? next : waiting_.begin());
+}
+
 void StatusWriter::Run(const std::stop_token& stop) {
   kube::Backoff backoff;
   std::minstd_rand random(std::random_device{}());
+  std::string last;  // the uid of the session that had its turn
   std::unique_lock lock(mutex_);
   while (!stop.stop_requested()) {
     if (!wake_.wait(lock, stop, [this] { return !waiting_.empty(); })) return;
-    auto node = waiting_.extract(waiting_.begin());
+    auto node = TakeNextAfter(last);
+    last = node.key();
     lock.unlock();
     const bool done = TryOnce(node.mapped());
     lock.lock();

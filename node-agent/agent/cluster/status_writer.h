@@ -1,7 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes the statuses of TraceSessions to the API server, on a thread of its own: the agent's loop
-// never waits for the network. For each session only the newest status that is not written yet is
-// kept. Thread-safety: Put from any thread.
+// never waits for the network.
+//
+// Invariants:
+//   1. For each session only the newest status that is not written yet is kept.
+//   2. The last status of a session is tried until it is written, or the session is gone, or the
+//      API server says that it is invalid.
+//   3. Sessions take turns: one whose status cannot be written keeps no other from being written.
+// Thread-safety: Put from any thread.
 #ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_STATUS_WRITER_H_
 #define WEFT_NODE_AGENT_AGENT_CLUSTER_STATUS_WRITER_H_
 
@@ -34,6 +40,8 @@ class StatusWriter {
   void Run(const std::stop_token& stop);
   // False: to be tried again.
   bool TryOnce(const Write& write);
+  // Takes what is to be written after the session with that uid.
+  std::map<std::string, Write>::node_type TakeNextAfter(const std::string& uid);
 
   kube::Client& client_;
   std::mutex mutex_;
