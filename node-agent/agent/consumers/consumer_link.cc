@@ -12,9 +12,9 @@ ipc::Keep ConsumerLink::ToKeep() const {
   return {kJournalKey + name_, journal_.note.Text(), CopyFd(journal_.fd)};
 }
 
-void ConsumerLink::Connect(UniqueFd socket) {
+void ConsumerLink::Connect(UniqueFd socket, uint64_t number) {
   Close();
-  ++connections_;
+  connection_number_ = number;
   connection_ = ipc::Connection(std::move(socket));
 }
 

@@ -28,7 +28,8 @@ class ConsumerLink {
   // The journal and its note, to outlive this agent, under "journal/NAME".
   [[nodiscard]] ipc::Keep ToKeep() const;
 
-  void Connect(UniqueFd socket);
+  // `number`: no other connection of this agent has it.
+  void Connect(UniqueFd socket, uint64_t number);
   void Close();
   void Greeted() { greeted_ = true; }
   void Tell(Make make);
@@ -37,7 +38,8 @@ class ConsumerLink {
 
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] ipc::Connection& connection() { return connection_; }
-  [[nodiscard]] uint64_t connections() const { return connections_; }  // that there were
+  // The number of the last connection; 0: there was none.
+  [[nodiscard]] uint64_t connection_number() const { return connection_number_; }
 
   bool given_up = false;  // it keeps failing
   std::string reason;     // how it ended last
@@ -47,7 +49,7 @@ class ConsumerLink {
   JournalFile journal_;
   ipc::Connection connection_;
   bool greeted_ = false;
-  uint64_t connections_ = 0;
+  uint64_t connection_number_ = 0;
   std::deque<Make> waiting_;
 };
 

@@ -98,7 +98,7 @@ void ConsumerPool::Connect(ipc::Connect connect) {
   if (found == links_.end()) return;
   ConsumerLink& link = *found->second;
   if (link.connection().valid()) loop_.Unwatch(link.connection().fd());
-  link.Connect(std::move(connect.fd));
+  link.Connect(std::move(connect.fd), ++connections_);
   (void)loop_.WatchConnection(link.connection(),
                               [this, &link](auto message) { OnMessage(link, std::move(message)); });
 }

@@ -76,6 +76,7 @@ class ConsumerPool {
   const JournalFiles journals_;
   std::map<std::string, std::unique_ptr<ConsumerLink>> links_;
   uint64_t handled_ = 0;
+  uint64_t connections_ = 0;  // that there were, of all consumers
 };
 
 }  // namespace weft::agent

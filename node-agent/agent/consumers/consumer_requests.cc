@@ -27,7 +27,7 @@ void ConsumerRequests::OpenFile(ConsumerLink& link, const ipc::FileRequest& requ
 
 void ConsumerRequests::Connect(const ConsumerLink& link, const ipc::ConnectionRequest& request) {
   const Asked asked{.consumer = link.name(),
-                    .connection = link.connections(),
+                    .connection = link.connection_number(),
                     .request = request.request,
                     .channel_id = request.channel_id};
   const Session* session = sessions_.SessionOf(link.name(), request.channel_id);
@@ -66,8 +66,9 @@ void ConsumerRequests::Dial(const Asked& asked, const ipc::RelayAddress& relay, 
 void ConsumerRequests::Answer(const Asked& asked, Result<ipc::ConnectionAnswer> answer) {
   NoteRelay(asked.consumer, asked.channel_id, answer ? "" : answer.error().message);
   const ConsumerLink* now = consumers_.Find(asked.consumer);
-  // Another consumer's requests have the same numbers.
-  if (now == nullptr || asked.connection != now->connections()) return;
+  // Requests of another connection have the same numbers, also where it is another consumer's of
+  // this name.
+  if (now == nullptr || asked.connection != now->connection_number()) return;
   auto held = std::make_shared<ipc::ConnectionAnswer>(
       answer ? std::move(*answer)
              : ipc::ConnectionAnswer{.request = asked.request,

@@ -52,7 +52,7 @@ class ConsumerRequests {
   // One request: where its answer goes to.
   struct Asked {
     std::string consumer;
-    uint64_t connection = 0;  // of the consumer to this agent
+    uint64_t connection = 0;  // its number
     uint64_t request = 0;
     uint64_t channel_id = 0;
   };
