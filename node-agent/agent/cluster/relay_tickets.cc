@@ -86,7 +86,7 @@ void RelayTickets::GetPass(const std::string& relay_host, const std::string& kub
   if (!trusted) return done(std::unexpected(trusted.error()));
   const Key key{relay_host, kubernetes_namespace};
   Entry& entry = entries_[key];
-  const auto now = Clock::now();
+  const auto now = options_.now();
   // A consumer that claims refusals does not make the agent ask without a pause.
   const bool is_used_up = now >= entry.renew || (was_refused && now - entry.made >= kTicketPause);
   if (entry.waiting.empty() && !entry.ticket.empty() && !is_used_up) {
@@ -105,7 +105,7 @@ void RelayTickets::GetPass(const std::string& relay_host, const std::string& kub
 void RelayTickets::Finish(const Key& key, const Result<RelayTicket>& result) {
   Entry& entry = entries_[key];
   if (result) {
-    entry.made = Clock::now();
+    entry.made = options_.now();
     entry.ticket = result->text;
     entry.renew = entry.made + result->lifetime / 2;
   }
@@ -123,7 +123,7 @@ void RelayTickets::Finish(const Key& key, const Result<RelayTicket>& result) {
   }
   // Tickets of namespaces without Traces.
   if (entries_.size() > kMaxTickets) {
-    std::erase_if(entries_, [now = Clock::now()](const auto& each) {
+    std::erase_if(entries_, [now = options_.now()](const auto& each) {
       return each.second.waiting.empty() && now >= each.second.renew;
     });
   }

@@ -3,14 +3,22 @@
 // relays' certificates. The agent alone holds the token that proves its node, and shows it to a
 // relay only that has a certificate of this CA, for the name that the TraceSession gives.
 //
-// A ticket is kept until half of its lifetime is over, or until a relay refused it: then the next
-// request gets a new one. The watch of the CA has a thread of its own, and so has every request to
-// a relay; all else runs in the agent's loop.
+// Invariants:
+//   1. A ticket is kept until half of its lifetime is over, or until a relay refused it: then the
+//      next request gets a new one. A consumer that claims refusals makes the agent ask its relay
+//      every kTicketPause at most.
+//   2. One request for a relay and a namespace is under way at a time; what is asked for meanwhile
+//      gets its answer.
+//   3. A CA that was known once is trusted until it is replaced.
+//
+// The watch of the CA has a thread of its own, and so has every request to a relay; all else runs
+// in the agent's loop.
 #ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_RELAY_TICKETS_H_
 #define WEFT_NODE_AGENT_AGENT_CLUSTER_RELAY_TICKETS_H_
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -27,10 +35,13 @@
 namespace weft::agent {
 
 struct RelayTicketOptions {
+  using Clock = std::chrono::steady_clock;
+
   std::string token_file;     // the token with the audience weft-relay; "": relays need none
   uint16_t api_port = 4463;   // of relays
   std::string own_namespace;  // weft's, where the CA is
   std::string authorities_map = "weft-relay-ca";  // the ConfigMap, which the controller writes
+  std::function<Clock::time_point()> now = Clock::now;
 };
 
 // A relay's answer. kCorrupt: it is none.
@@ -42,7 +53,7 @@ Result<RelayTicket> ParseRelayTicket(const std::string& json);
 
 class RelayTickets final : public RelayAccess {
  public:
-  using Clock = std::chrono::steady_clock;
+  using Clock = RelayTicketOptions::Clock;
 
   // `client` and `loop` outlive this.
   RelayTickets(kube::Client& client, ipc::Loop& loop, RelayTicketOptions options);

@@ -31,7 +31,11 @@ class KernelChannels {
 
   // `backend` outlives this.
   explicit KernelChannels(Send keeper, const kernel::Backend& backend = kernel::ThisBackend())
-      : keeper_(std::move(keeper)), backend_(backend), dumps_(backend) {}
+      : keeper_(std::move(keeper)),
+        backend_(backend),
+        dumps_([&backend](const UniqueFd& session, uint64_t cgroup) {
+          return backend.DumpState(session, cgroup);
+        }) {}
 
   // Scope of a channel: the whole node, or the tasks of these cgroups (lib/abi/kernel.h; no tasks
   // for an empty set). Trackers narrow it to the tasks that they name.

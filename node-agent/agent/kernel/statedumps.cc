@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// See statedumps.h.
 #include "node-agent/agent/kernel/statedumps.h"
 
 #include <cerrno>
@@ -25,9 +26,9 @@ void Statedumps::Start(uint64_t channel, UniqueFd session, std::set<uint64_t> cg
   dump = std::make_unique<Dump>();
   dump->session = std::move(session);
   dump->cgroups = std::move(cgroups);
-  dump->thread = ThreadWithoutSignals([&backend = backend_, dump = dump.get()] {
+  dump->thread = ThreadWithoutSignals([this, dump = dump.get()] {
     for (const uint64_t cgroup : dump->cgroups) {
-      Status done = backend.DumpState(dump->session, cgroup);
+      Status done = dump_state_(dump->session, cgroup);
       // The pod ended meanwhile.
       if (cgroup != 0 && !done && done.error().code == ErrorCode::kNotFound) continue;
       if (!done) dump->result = std::move(done);
