@@ -172,6 +172,7 @@ class Planner {
       return refuse("it calls a function in its first bytes, and the process has a shadow stack");
     if (const Status want = Want(hook); !want) return refuse(want.error().message);
     wanted_.insert(hook.address);
+    report_.samples.try_emplace(object.begin, hook.address);
     HookedFunction& hooked = report_.hooked[{function.rule, object.name, function.name}];
     hooked.source = source;
     ++hooked.addresses;

@@ -58,6 +58,7 @@ struct HookReport {
   std::map<size_t, NearNames> near;  // by rule: names near to one that an object does not have
   std::map<size_t, RecordedAs> recorded_as;    // by rule: the earlier rule that has its function
   std::map<size_t, std::string> of_c_library;  // by rule: the C library that alone has its function
+  std::map<uint64_t, uint64_t> samples;        // by object's begin: one of its hooked functions
   std::chrono::nanoseconds stopped{};          // how long all threads stood still
 };
 

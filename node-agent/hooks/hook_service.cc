@@ -384,9 +384,11 @@ void HookService::LookAt(int32_t pid, Seen& seen) {
   const Container* container = ranges ? ContainerOf(*pod, *ranges) : nullptr;
   if (container == nullptr) return;
   const uint64_t objects = NumberOf(ObjectsOf(*ranges));
-  const bool changed = !was_member || seen.objects != objects;
+  // An object that was unloaded and loaded again may have its old address.
+  const bool changed = !was_member || seen.objects != objects || !ArePagesOwn(pid, seen.samples);
   seen.is_member = true;
   seen.objects = objects;
+  if (changed) seen.samples.clear();
   const bool is_told = changed_.contains(KeyOf(container->of)) && !finished_.contains(pid);
   if ((is_told || (changed && !container->of.rules.empty())) && !Hook(pid, *container, objects)) {
     seen.objects = 0;
@@ -468,6 +470,11 @@ bool HookService::Take(int32_t pid, const Container& container, uint64_t objects
     if (NumberOf(ObjectsOf(*ranges)) != objects) return false;
   }
   Record(pid, container, status, outcome.report);
+  if (const auto seen = seen_.find(pid); status && seen != seen_.end()) {
+    seen->second.samples.clear();
+    for (const auto& [object, function] : outcome.report.samples)
+      seen->second.samples.insert(function);
+  }
   return status || status.error().code != ErrorCode::kTimeout;
 }
 

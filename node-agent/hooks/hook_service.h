@@ -126,7 +126,8 @@ class HookService {
   struct Seen {
     int looks = 0;
     bool is_member = false;
-    uint64_t objects = 0;  // a number that changes with them
+    uint64_t objects = 0;        // a number that changes with them
+    std::set<uint64_t> samples;  // hooked functions, one of each object
   };
 
   Result<Container> Open(HookedContainer of);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// See process_memory.h. proc(5): maps, map_files, mem.
+// See process_memory.h. proc(5): maps, map_files, mem, pagemap.
 #include "node-agent/hooks/process_memory.h"
 
 #include <fcntl.h>
@@ -118,6 +118,21 @@ std::vector<LoadedObject> ObjectsOf(const std::vector<MappedRange>& ranges) {
   }
   std::erase_if(objects, [](const LoadedObject& object) { return object.code.empty(); });
   return objects;
+}
+
+bool ArePagesOwn(int32_t pid, const std::set<uint64_t>& addresses) {
+  if (addresses.empty()) return true;
+  constexpr uint64_t kPresent = uint64_t{1} << 63, kSwapped = uint64_t{1} << 62,
+                     kOfFile = uint64_t{1} << 61;
+  const UniqueFd map(open(Proc(pid, "pagemap").c_str(), O_RDONLY | O_CLOEXEC));
+  if (!map) return true;
+  const auto page_bytes = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  return std::ranges::all_of(addresses, [&](uint64_t address) {
+    uint64_t page = 0;
+    const uint64_t at = address / page_bytes * sizeof(page);
+    if (pread(map.get(), &page, sizeof(page), static_cast<off_t>(at)) != sizeof(page)) return true;
+    return (page & kOfFile) == 0 && (page & (kPresent | kSwapped)) != 0;
+  });
 }
 
 Result<ProcessMemory> ProcessMemory::Open(int32_t pid) {

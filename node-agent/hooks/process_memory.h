@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,11 @@ struct LoadedObject {
   MappedRange first;
 };
 std::vector<LoadedObject> ObjectsOf(const std::vector<MappedRange>& ranges);
+
+// Are the pages at all of these addresses copies of the process's own? Code that an agent changed
+// is; that of an object which was unloaded and loaded again at its old address is not. Reads no
+// page, which may lie on a file system that never answers. True if it cannot be known.
+bool ArePagesOwn(int32_t pid, const std::set<uint64_t>& addresses);
 
 class ProcessMemory {
  public:
