@@ -4,9 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
-#include <set>
 
-#include "lib/api/diagnostic.h"
 #include "lib/api/filters.h"
 #include "lib/api/nearest.h"
 #include "lib/api/rule_check.h"
@@ -18,7 +16,10 @@ namespace {
 class Checker {
  public:
   Checker(const Offered& offered, const std::string& program)
-      : offered_(offered), program_(program), names_(offered.Names()) {}
+      : offered_(offered),
+        program_(program),
+        offers_(program + " offers"),
+        names_(offered.Names()) {}
 
   EventCheck Run(const std::vector<api::Trace>& traces) {
     for (const api::Trace& trace : traces) {
@@ -39,10 +40,8 @@ class Checker {
         }))
       return;
     const bool literal = rule.name.find('*') == std::string::npos;
-    std::string line = "event " + api::Quote(rule.name) + ": " + program_ + " offers ";
-    line += literal ? "no such tracepoint" : "no tracepoint that it matches";
     const std::vector<std::string_view> views(names_.begin(), names_.end());
-    Add(std::move(line), rule.name, views, literal);
+    Add(api::NoEventOffered(rule, offers_), rule.name, views, literal);
   }
 
   // Checks the common filter of a Trace. Reports a field that only some events have for each rule
@@ -71,26 +70,18 @@ class Checker {
     if (filter.empty()) return;
     const std::vector<const EventDescription*> events = EventsOf(rules);
     if (events.empty()) return;
-    std::vector<std::string_view> fields;
-    for (const EventDescription* event : events)
-      for (const FieldDescription& field : event->fields) fields.push_back(field.name);
     const bool means_statedump =
         std::ranges::any_of(rules, [](const auto* rule) { return api::MatchesStatedump(*rule); });
+    std::vector<std::string_view> fields;
     if (means_statedump) std::ranges::copy(api::StatedumpFields(), std::back_inserter(fields));
-    std::string who;
-    for (const api::EventRule* rule : rules)
-      who += (who.empty() ? "" : ", ") + api::Quote(rule->name);
-    const std::string line =
-        "filter of event " + who + ": no event that " + program_ + " offers for it has ";
-    const size_t before = check_.problems.size();
-    for (const std::string& field : api::FieldsOfFilter(filter))
-      if (std::ranges::find(fields, field) == fields.end())
-        Add(line + "a field " + api::Quote(field), field, fields, wrong);
-    if (check_.problems.size() != before || means_statedump) return;
-    std::set<api::FilterFit> fits;
-    for (const EventDescription* event : events) fits.insert(api::FitFilter(filter, *event));
-    if (!fits.contains(api::FilterFit::kFits) && fits.contains(api::FilterFit::kTypes))
-      Add(line + "fields of the types that it takes: " + filter, "", {}, wrong);
+    const api::EventFilter one(filter);
+    const api::FilterLack lack = api::LackOfFilters({&one, 1}, events, fields);
+    for (const EventDescription* event : events)
+      for (const FieldDescription& field : event->fields) fields.push_back(field.name);
+    for (const std::string& field : lack.fields)
+      Add(api::NoFieldOffered(rules, offers_, field), field, fields, wrong);
+    if (lack.types && !means_statedump)
+      Add(api::NoTypesOffered(rules, offers_) + ": " + filter, "", {}, wrong);
   }
 
   [[nodiscard]] std::vector<const EventDescription*> EventsOf(const Rules& rules) const {
@@ -117,6 +108,7 @@ class Checker {
 
   const Offered& offered_;
   const std::string& program_;
+  const std::string offers_;  // with its verb
   const std::vector<std::string> names_;
   EventCheck check_;
 };

@@ -102,12 +102,15 @@ Result<FilterFit> FitFilter(const std::vector<std::uint8_t>& program,
   return FilterFit::kFits;
 }
 
-FilterFit FitFilter(std::string_view filter, const EventDescription& event) {
+EventFilter::EventFilter(std::string_view text)
+    : fields_(FieldsOfFilter(text)),
+      program_(CompileFilter(text).value_or(std::vector<std::uint8_t>())) {}
+
+FilterFit EventFilter::Fit(const EventDescription& event) const {
   constexpr weft_filter_contexts kContexts{.find = FindContext};
-  const auto program = CompileFilter(filter);
   const auto description = event.Encode();
-  if (!program || !description) return FilterFit::kFits;
-  return FitFilter(*program, *description, kContexts).value_or(FilterFit::kFits);
+  if (program_.empty() || !description) return FilterFit::kFits;
+  return FitFilter(program_, *description, kContexts).value_or(FilterFit::kFits);
 }
 
 ParseOptions CheckingFilters() {

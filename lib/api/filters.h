@@ -42,8 +42,21 @@ enum class FilterFit : std::uint8_t {
 Result<FilterFit> FitFilter(const std::vector<std::uint8_t>& program,
                             const std::vector<std::uint8_t>& description,
                             const weft_filter_contexts& contexts);
-// Checks a filter against a user-space event. Returns kFits if that cannot be decided.
-FilterFit FitFilter(std::string_view filter, const EventDescription& event);
+
+// A filter that is compiled once, to be tried with many user-space events.
+class EventFilter {
+ public:
+  explicit EventFilter(std::string_view text);
+
+  // As FieldsOfFilter.
+  [[nodiscard]] const std::vector<std::string>& fields() const { return fields_; }
+  // Returns kFits if that cannot be decided.
+  [[nodiscard]] FilterFit Fit(const EventDescription& event) const;
+
+ private:
+  std::vector<std::string> fields_;
+  std::vector<std::uint8_t> program_;  // empty: the filter is refused
+};
 
 // Options with CheckFilter and NamesInFilter.
 ParseOptions CheckingFilters();

@@ -6,7 +6,6 @@
 #include <set>
 
 #include "lib/api/diagnostic.h"
-#include "lib/api/filters.h"
 #include "lib/api/limits.h"
 #include "lib/api/nearest.h"
 #include "lib/event/match.h"
@@ -40,33 +39,41 @@ std::string Suggest(std::string_view name, const Names& names) {
 
 using Events = std::vector<const EventDescription*>;
 
-// One event must pass both filters.
-FilterFit FitBoth(const EventRule& rule, const std::string& filter, const EventDescription& event) {
-  for (const std::string& text : {filter, rule.filter}) {
-    if (text.empty()) continue;
-    const FilterFit fit = FitFilter(text, event);
+// All filters.
+FilterFit FitAll(std::span<const EventFilter> filters, const EventDescription& event) {
+  for (const EventFilter& filter : filters) {
+    const FilterFit fit = filter.Fit(event);
     if (fit != FilterFit::kFits) return fit;
   }
   return FilterFit::kFits;
 }
 
-std::string CheckFields(const EventRule& rule, const std::string& filter, const Events& events) {
-  bool is_of_types = false;
-  for (const EventDescription* event : events) {
-    const FilterFit fit = FitBoth(rule, filter, *event);
-    if (fit == FilterFit::kFits) return "";
-    is_of_types |= fit == FilterFit::kTypes;
-  }
+Names FieldsOf(std::span<const EventDescription* const> events) {
   Names fields;
   for (const EventDescription* event : events)
     for (const FieldDescription& field : event->fields) fields.insert(field.name);
-  const std::string subject =
-      "filter of event " + Quote(rule.name) + ": no event that running programs offer for it has ";
+  return fields;
+}
+
+std::string NothingOffered(std::span<const EventRule* const> rules, std::string_view offers) {
+  std::string names;
+  for (const EventRule* rule : rules) names += (names.empty() ? "" : ", ") + Quote(rule->name);
+  return "filter of event " + names + ": no event that " + std::string(offers) + " for it has ";
+}
+
+constexpr std::string_view kOffers = "running programs offer";
+
+std::string CheckFields(const EventRule& rule, const std::string& filter, const Events& events) {
+  std::vector<EventFilter> filters;
   for (const std::string& text : {rule.filter, filter})
-    for (const std::string& field : FieldsOfFilter(text))
-      if (!fields.contains(field))
-        return subject + "a field " + Quote(field) + Suggest(field, fields);
-  return is_of_types ? subject + "fields of the types that it takes" : "";
+    if (!text.empty()) filters.emplace_back(text);
+  const FilterLack lack = LackOfFilters(filters, events);
+  const EventRule* const rules[] = {&rule};
+  if (!lack.fields.empty()) {
+    const std::string& field = lack.fields.front();
+    return NoFieldOffered(rules, kOffers, field) + Suggest(field, FieldsOf(events));
+  }
+  return lack.types ? NoTypesOffered(rules, kOffers) : "";
 }
 
 std::string Check(const EventRule& rule, const std::string& filter,
@@ -79,14 +86,9 @@ std::string Check(const EventRule& rule, const std::string& filter,
     has_name |= weft_glob_match_str(rule.name.c_str(), event.name.c_str());
     if (MatchesEvent(rule, event.name, event.loglevel)) matched.push_back(&event);
   }
-  if (!has_name) {
-    const bool is_literal = rule.name.find('*') == std::string::npos;
-    return "event " + Quote(rule.name) + ": running programs offer " +
-           (names.empty() ? "no tracepoints"
-            : is_literal  ? "no such tracepoint"
-                          : "no tracepoint that it matches") +
-           Suggest(rule.name, names);
-  }
+  if (events.empty())
+    return "event " + Quote(rule.name) + ": " + std::string(kOffers) + " no tracepoints";
+  if (!has_name) return NoEventOffered(rule, kOffers) + Suggest(rule.name, names);
   if (matched.empty()) return "";
   return CheckFields(rule, filter, matched);
 }
@@ -117,6 +119,39 @@ bool MatchesEvent(const EventRule& rule, const std::string& name, std::int32_t l
       .loglevel_min = levels.min,
       .loglevel_max = levels.max};
   return weft_match_event(&match, name.c_str(), loglevel);
+}
+
+FilterLack LackOfFilters(std::span<const EventFilter> filters,
+                         std::span<const EventDescription* const> events,
+                         std::span<const std::string_view> also) {
+  FilterLack lack;
+  for (const EventDescription* event : events) {
+    const FilterFit fit = FitAll(filters, *event);
+    if (fit == FilterFit::kFits) return {};
+    lack.types |= fit == FilterFit::kTypes;
+  }
+  Names fields = FieldsOf(events);
+  fields.insert(also.begin(), also.end());
+  for (const EventFilter& filter : filters)
+    for (const std::string& field : filter.fields())
+      if (!fields.contains(field)) lack.fields.push_back(field);
+  lack.types &= lack.fields.empty();
+  return lack;
+}
+
+std::string NoEventOffered(const EventRule& rule, std::string_view offers) {
+  const bool is_literal = rule.name.find('*') == std::string::npos;
+  return "event " + Quote(rule.name) + ": " + std::string(offers) +
+         (is_literal ? " no such tracepoint" : " no tracepoint that it matches");
+}
+
+std::string NoFieldOffered(std::span<const EventRule* const> rules, std::string_view offers,
+                           std::string_view field) {
+  return NothingOffered(rules, offers) + "a field " + Quote(field);
+}
+
+std::string NoTypesOffered(std::span<const EventRule* const> rules, std::string_view offers) {
+  return NothingOffered(rules, offers) + "fields of the types that it takes";
 }
 
 std::string WhyNotOffered(const EventRule& rule, const std::string& filter,

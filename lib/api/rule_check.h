@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "lib/api/filters.h"
 #include "lib/api/trace.h"
 #include "lib/event/description.h"
 
@@ -25,6 +26,23 @@ bool MatchesStatedump(const EventRule& rule);
 
 // Does the rule match the event, by its name, its exclusions and its log level?
 bool MatchesEvent(const EventRule& rule, const std::string& name, std::int32_t loglevel);
+
+// What filters need and no event has.
+struct FilterLack {
+  std::vector<std::string> fields;  // that no event has, in the filters' order
+  bool types = false;               // no event has the fields in types that the filters take
+};
+// One event must pass all of the filters. `also`: fields that the filters may name besides.
+FilterLack LackOfFilters(std::span<const EventFilter> filters,
+                         std::span<const EventDescription* const> events,
+                         std::span<const std::string_view> also = {});
+
+// Sentences about what a program offers, without their ends, which say what to do. `offers` is the
+// program with the verb: "running programs offer".
+std::string NoEventOffered(const EventRule& rule, std::string_view offers);
+std::string NoFieldOffered(std::span<const EventRule* const> rules, std::string_view offers,
+                           std::string_view field);
+std::string NoTypesOffered(std::span<const EventRule* const> rules, std::string_view offers);
 
 // Returns what is wrong with the rule if programs offer these events and no others; "": nothing.
 // Either no event has its name, or none that it matches has a field that its filter or `filter`,

@@ -113,7 +113,7 @@ Status CheckFunctionFilter(const api::FunctionRule& function, hooks::Moment mome
   WEFT_ASSIGN(const std::vector<uint8_t> bytes,
               hooks::Describe(all, function.name, moment, ignored));
   WEFT_ASSIGN(const EventDescription description, EventDescription::Parse(bytes));
-  if (api::FitFilter(function.filter, description) == api::FilterFit::kTypes)
+  if (api::EventFilter(function.filter).Fit(description) == api::FilterFit::kTypes)
     return Fail(ErrorCode::kInvalid, "its filter compares a number with a text");
   return {};
 }
