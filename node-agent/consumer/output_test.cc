@@ -18,6 +18,7 @@ using ring::testing::TestWriter;
 
 struct Disk {
   bool slow = false;  // a commit does not end until Wait is called
+  bool full = false;  // no commit ends
   int fell_behind = 0;
 };
 
@@ -45,10 +46,12 @@ class SinkOnDisk : public TraceSink, CommitSink {
     folder_->commits().Start(std::move(write));
     at_work_ = disk_->slow;
   }
-  [[nodiscard]] bool Done() override { return !at_work_ && folder_->commits().Wait(); }
+  [[nodiscard]] bool Done() override {
+    return !disk_->full && !at_work_ && folder_->commits().Wait();
+  }
   bool Wait() override {
     at_work_ = false;
-    return folder_->commits().Wait();
+    return !disk_->full && folder_->commits().Wait();
   }
   [[nodiscard]] bool remote() const override { return false; }
 
@@ -137,6 +140,25 @@ TEST_F(OutputTest, AQuickDiskDoesNotFallBehindWhileARingFills) {
   Write(writer, 300'000);
   consumer->Round();
   EXPECT_EQ(disk.fell_behind, 0);
+}
+
+TEST_F(OutputTest, DiscardedEventsAreCountedWhileNoCommitEnds) {
+  TestWriter writer;
+  Add(writer);
+  disk.full = true;
+  Write(writer, 150);
+  consumer->Round();
+  const std::vector<uint8_t> body(16);
+  while (writer.discarded(0) < 1000) (void)writer.Write(0, 0, 0, ticks.Ticks(), body);
+  consumer->Round();
+  EXPECT_EQ(consumer->Find(1)->Counts().discarded["full"], writer.discarded(0));
+  disk.full = false;
+  std::this_thread::sleep_for(std::chrono::nanoseconds(2 * kHorizonLag));
+  while (consumer->Find(1)->Counts().in_flight > 0) {
+    consumer->Round();
+    ASSERT_TRUE(consumer->FlushAll());
+  }
+  EXPECT_EQ(consumer->Find(1)->Counts().discarded["full"], writer.discarded(0));
 }
 
 }  // namespace

@@ -131,7 +131,7 @@ DiscardCounts RingInput::discarded() const {
   DiscardCounts sum{};
   for (const auto& cursor : cursors_) {
     if (cursor == nullptr) continue;
-    for (size_t i = 0; i < sum.size(); i++) sum[i] += cursor->discarded[i];
+    for (size_t i = 0; i < sum.size(); i++) sum[i] += cursor->seen[i];
   }
   return sum;
 }

@@ -96,6 +96,8 @@ class RingInput {
   // Committed records: handed out, overwritten, and those between the reader and head.
   [[nodiscard]] uint64_t recorded() const;
   [[nodiscard]] uint64_t overwritten() const;
+  // As of the last look of the channel's MissingLog: also those that no packet counts yet, as no
+  // packet can be stored while the relay is away or its disk is full.
   [[nodiscard]] DiscardCounts discarded() const;
   // Records of a ring set that was given up: committed, never handed out.
   [[nodiscard]] uint64_t corrupt_recorded() const { return corrupt_recorded_; }

@@ -10,6 +10,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -37,6 +38,22 @@ int main(void) {
 }
 """
 BUFFER = {"size": "16Ki", "count": 2, "mode": "overwrite"}
+RELAY_USER = 65532
+CLONE_NEWNS, MS_REMOUNT = 0x20000, 32
+# In a process of its own, as a process does not come back from the container's file systems.
+MOUNT_IN = f"""import ctypes, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+pid, folder, size, flags = sys.argv[1:]
+options = f"size={{size}},mode=755,uid={RELAY_USER},gid={RELAY_USER}".encode()
+if (libc.setns(os.open(f"/proc/{{pid}}/ns/mnt", os.O_RDONLY), {CLONE_NEWNS}) or
+        libc.mount(b"tmpfs", folder.encode(), b"tmpfs", int(flags), options)):
+    sys.exit(os.strerror(ctypes.get_errno()))
+"""
+
+
+def mount_memory(pid, folder, size, flags=0):
+    """Mounts a file system in memory over a folder of a process's container, which nothing outside of it sees."""
+    subprocess.run([sys.executable, "-c", MOUNT_IN, str(pid), folder, size, str(flags)], check=True)
 
 
 class Modes(TrustCases, ViewCases, WeftTest):
@@ -83,6 +100,46 @@ class Modes(TrustCases, ViewCases, WeftTest):
         self.assertLessEqual(sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()), 16 << 20)
         self.wait_for(lambda: get("share", "trace", "t")["status"].get("storage", {}).get("removedEvents") == removed(),
                       "the status has another count of what was removed than the relay")
+
+    def test_a_full_disk_of_the_relay_is_told_of_while_it_is_full(self):
+        """It holds up the Trace whose folder is on it, and no other."""
+        name = "full"
+        relay = container_pids("weft", "weft-relay-0", "weft-relay")[0]
+        folder = relay_folder() / name / "t"
+        folder.mkdir(parents=True)
+        for one in (folder, folder.parent):
+            os.chown(one, RELAY_USER, RELAY_USER)
+        mount_memory(relay, f"/data/{name}/t", "4m")
+        self.start(name, buffer={"mode": "discard"})
+        self.apply(trace("other", "tenant", user={"events": [{"name": "tenant:*"}]}), namespace=name)
+        self.wait_ready(name, "other", traced=1)
+
+        def events():
+            return get(name, "trace", "t")["status"]["events"]
+
+        def reason(of="t"):
+            return self.condition(name, of, "RelayAvailable")["reason"]
+        self.wait_for(lambda: self.run_tenant(name) and reason() == "Refused", "the disk does not become full")
+        self.assertIn("No space left on device", self.condition(name, "t", "RelayAvailable")["message"])
+        before = events()
+        emitted = self.run_tenant(name)
+        self.wait_for(lambda: events()["recorded"] + events()["discarded"] == emitted,
+                      "the status does not tell what became of the events")
+        self.assertGreater(events()["discarded"], before["discarded"])
+        self.assertEqual(metric(self.metrics("agent"), "weft_events_discarded_total", name, "t"), events()["discarded"])
+        self.assertRegex(self.metrics("relay"), r'weft_relay_refused_sessions_total{reason="storage"} [1-9]')
+        self.assertEqual(reason("other"), "Connected")
+        mount_memory(relay, f"/data/{name}/t", "256m", flags=MS_REMOUNT)
+        self.wait_for(lambda: reason() == "Connected", "the relay stays unavailable")
+        emitted = self.run_tenant(name)
+        for one, store in (("t", pathlib.Path(f"/proc/{relay}/root/data")), ("other", relay_folder())):
+            ended = self.end_by_time(name, one)
+            self.assertEqual((ended["recorded"] + ended["discarded"], ended["lost"]), (emitted, 0))
+            self.assertEqual(ended["delivered"], ended["recorded"])
+            stored = store / get(name, "trace", one)["status"]["folder"]
+            self.assertEqual((sum(events_in(stored).values()), discarded_in(stored)),
+                             (ended["delivered"], ended["discarded"]))
+            self.assertEqual(metric(self.metrics("relay"), "weft_events_delivered_total", name, one), ended["delivered"])
 
     def test_rules_that_no_program_offers_are_named(self):
         """A misspelt event, and a misspelt field in a filter: with what there is, also beside a rule that is right."""
