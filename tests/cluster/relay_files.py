@@ -56,6 +56,39 @@ def has_events(file):
     return any(packet.has_events for packet in packets(file))
 
 
+class StreamBook(typing.NamedTuple):
+    """What is known of a stream."""
+    packets: int
+    events: int
+
+
+def stream_books(folder):
+    """Stream -> what the relay counted of it, for the streams below a folder of a Trace that ended: at its end, the relay
+    begins an empty chunk for each, whose name tells how many packets and events the chunks before it have."""
+    books = {}
+    for file in pathlib.Path(folder).rglob("user_*"):
+        stream, *numbers = file.name.split(".")
+        if file.stat().st_size == 0:
+            books[file.parent / stream] = StreamBook(*map(int, numbers or ("0", "0")))
+    return books
+
+
+def stored_books(folder):
+    """Stream -> what its files have, and all events as work_in() yields them. The packets must be complete."""
+    packets_of, events_of, works = collections.defaultdict(list), collections.Counter(), []
+    for file in pathlib.Path(folder).rglob("user_*"):
+        packets_of[file.parent / file.name.partition(".")[0]] += (packet.number for packet in packets(file))
+    for metadata in pathlib.Path(folder).rglob("metadata"):
+        for line in lines_in(metadata.parent):
+            cpu = re.search(r"cpu_id = (\d+)", line).group(1)
+            events_of[metadata.parent / f"user_{cpu}"] += 1
+            works.append(work_of(line))
+    for stream, numbers in packets_of.items():
+        if sorted(numbers) != list(range(len(numbers))):
+            raise AssertionError(f"{stream}: packets are missing")
+    return {stream: StreamBook(len(numbers), events_of[stream]) for stream, numbers in packets_of.items()}, works
+
+
 def discarded_in(folder):
     """Sum of what the streams below a folder say was discarded; their packets must be complete, in one or several
     chunks (user_0, user_0.SEQ.EVENTS)."""
@@ -81,23 +114,34 @@ def lines_in(folder):
         raise AssertionError(f"babeltrace2 {folder}: {reader.returncode}")
 
 
+WORK = re.compile(r"tenant:work: .*thread = (\d+), number = (\d+)")
+
+
+def work_of(line):
+    """Thread and number of an event, if it is a tenant:work, else None."""
+    found = WORK.search(line)
+    return (int(found.group(1)), int(found.group(2))) if found else None
+
+
 def work_in(folder):
-    """For each event below a folder thread and number, if it is a tenant:work, else None."""
-    pattern = re.compile(r"tenant:work: .*thread = (\d+), number = (\d+)")
-    for line in lines_in(folder):
-        found = pattern.search(line)
-        yield (int(found.group(1)), int(found.group(2))) if found else None
+    """What work_of() returns of each event below a folder."""
+    return map(work_of, lines_in(folder))
 
 
-def numbers_and_others_in(folder):
-    """Thread -> the numbers of its events tenant:work below a folder, sorted; and how many other events there are."""
+def numbers_and_others(works):
+    """Thread -> the numbers of its events tenant:work, sorted; and how many other events there are."""
     numbers, others = {}, 0
-    for work in work_in(folder):
+    for work in works:
         if work is None:
             others += 1
         else:
             numbers.setdefault(work[0], []).append(work[1])
     return {thread: sorted(found) for thread, found in numbers.items()}, others
+
+
+def numbers_and_others_in(folder):
+    """As numbers_and_others(), of the events below a folder."""
+    return numbers_and_others(work_in(folder))
 
 
 def numbers_in(folder):
