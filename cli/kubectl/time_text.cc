@@ -8,13 +8,12 @@
 #include <string>
 
 #include "lib/api/quantity.h"
+#include "lib/base/ascii.h"
 
 namespace weft::kubectl {
 namespace {
 
 using std::chrono::nanoseconds;
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // Takes ".5" from the beginning, as nanoseconds.
 nanoseconds TakeFraction(std::string_view& rest) {

@@ -14,7 +14,7 @@
 namespace weft::api {
 namespace {
 
-Value Object(std::initializer_list<std::pair<std::string_view, Value>> members) {
+Value MapOf(std::initializer_list<std::pair<std::string_view, Value>> members) {
   Value out = Value::Map();
   for (const auto& [key, value] : members) out.Add(key, value);
   return out;
@@ -24,10 +24,10 @@ Value Text(std::string_view text) { return Value::String(text); }
 
 Value Column(std::string_view name, std::string_view type, std::string_view path,
              std::string_view description) {
-  return Object({{"name", Text(name)},
-                 {"type", Text(type)},
-                 {"jsonPath", Text(path)},
-                 {"description", Text(description)}});
+  return MapOf({{"name", Text(name)},
+                {"type", Text(type)},
+                {"jsonPath", Text(path)},
+                {"description", Text(description)}});
 }
 
 Value TraceColumns() {
@@ -78,47 +78,47 @@ constexpr std::size_t kSessionName = limits::kTraceName + 1 + 16;
 
 Value RootSchema(const Resource& resource, const SchemaNode& spec, const SchemaNode& status) {
   const Value name =
-      Object({{"type", Text("string")},
-              {"maxLength", Value::Number(static_cast<std::int64_t>(resource.name_limit))}});
-  Value metadata = Object({{"type", Text("object")}, {"properties", Object({{"name", name}})}});
+      MapOf({{"type", Text("string")},
+             {"maxLength", Value::Number(static_cast<std::int64_t>(resource.name_limit))}});
+  Value metadata = MapOf({{"type", Text("object")}, {"properties", MapOf({{"name", name}})}});
   const std::string kind = std::string(resource.kind) + ".";
-  return Object(
+  return MapOf(
       {{"description", Text(resource.description)},
        {"type", Text("object")},
        {"required", Value::List({Text("spec")})},
        {"properties",
-        Object({{"apiVersion", Described("weft.dev/v1alpha1.", Object({{"type", Text("string")}}))},
-                {"kind", Described(kind, Object({{"type", Text("string")}}))},
-                {"metadata", std::move(metadata)},
-                {"spec", Described(resource.spec_description, spec.OpenApi())},
-                {"status", Described(resource.status_description, status.OpenApi())}})}});
+        MapOf({{"apiVersion", Described("weft.dev/v1alpha1.", MapOf({{"type", Text("string")}}))},
+               {"kind", Described(kind, MapOf({{"type", Text("string")}}))},
+               {"metadata", std::move(metadata)},
+               {"spec", Described(resource.spec_description, spec.OpenApi())},
+               {"status", Described(resource.status_description, status.OpenApi())}})}});
 }
 
 std::string CrdYaml(const Resource& resource, Value version) {
-  const Value names = Object({{"kind", Text(resource.kind)},
-                              {"listKind", Text(std::string(resource.kind) + "List")},
-                              {"plural", Text(resource.plural)},
-                              {"singular", Text(resource.singular)},
-                              {"categories", Value::List({Text("weft")})}});
+  const Value names = MapOf({{"kind", Text(resource.kind)},
+                             {"listKind", Text(std::string(resource.kind) + "List")},
+                             {"plural", Text(resource.plural)},
+                             {"singular", Text(resource.singular)},
+                             {"categories", Value::List({Text("weft")})}});
   const std::string name = std::string(resource.plural) + ".weft.dev";
-  const Value crd = Object({{"apiVersion", Text("apiextensions.k8s.io/v1")},
-                            {"kind", Text("CustomResourceDefinition")},
-                            {"metadata", Object({{"name", Text(name)}})},
-                            {"spec", Object({{"group", Text(kGroup)},
-                                             {"names", names},
-                                             {"scope", Text(resource.scope)},
-                                             {"versions", Value::List({std::move(version)})}})}});
+  const Value crd = MapOf({{"apiVersion", Text("apiextensions.k8s.io/v1")},
+                           {"kind", Text("CustomResourceDefinition")},
+                           {"metadata", MapOf({{"name", Text(name)}})},
+                           {"spec", MapOf({{"group", Text(kGroup)},
+                                           {"names", names},
+                                           {"scope", Text(resource.scope)},
+                                           {"versions", Value::List({std::move(version)})}})}});
   return "# SPDX-License-Identifier: Apache-2.0\n# Made by weft-api-gen from " +
          std::string(resource.source) + "; do not edit.\n" + WriteYaml(crd);
 }
 
 Value Version(Value columns, Value schema) {
-  return Object({{"name", Text(kVersion)},
-                 {"served", Value::Bool(true)},
-                 {"storage", Value::Bool(true)},
-                 {"subresources", Object({{"status", Value::Map()}})},
-                 {"additionalPrinterColumns", std::move(columns)},
-                 {"schema", Object({{"openAPIV3Schema", std::move(schema)}})}});
+  return MapOf({{"name", Text(kVersion)},
+                {"served", Value::Bool(true)},
+                {"storage", Value::Bool(true)},
+                {"subresources", MapOf({{"status", Value::Map()}})},
+                {"additionalPrinterColumns", std::move(columns)},
+                {"schema", MapOf({{"openAPIV3Schema", std::move(schema)}})}});
 }
 
 }  // namespace
@@ -164,7 +164,7 @@ std::string SessionCrdYaml() {
       .status_description = "Observed state; written by the node's agent."};
   Value version =
       Version(SessionColumns(), RootSchema(session, *SessionSpecSchema(), *SessionStatusSchema()));
-  version.Add("selectableFields", Value::List({Object({{"jsonPath", Text(".spec.nodeName")}})}));
+  version.Add("selectableFields", Value::List({MapOf({{"jsonPath", Text(".spec.nodeName")}})}));
   return CrdYaml(session, std::move(version));
 }
 

@@ -7,13 +7,12 @@
 
 #include "lib/api/diagnostic.h"
 #include "lib/api/limits.h"
+#include "lib/base/ascii.h"
 
 namespace weft::api {
 namespace {
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
-bool IsAlnum(char c) { return IsDigit(c) || IsLower(c) || (c >= 'A' && c <= 'Z'); }
+bool IsAlnum(char c) { return IsDigit(c) || IsLetter(c); }
 
 // Is it one dot-separated part of a name?
 bool IsDnsPart(std::string_view part) {

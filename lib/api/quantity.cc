@@ -8,14 +8,14 @@
 #include <limits>
 #include <optional>
 
+#include "lib/base/ascii.h"
+
 namespace weft::api {
 namespace {
 
 using Wide = unsigned __int128;
 
 constexpr std::uint64_t kMaxUint64 = std::numeric_limits<std::uint64_t>::max();
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // mantissa / 10^decimals. Trailing zeros of the fraction are dropped; more than 19 significant
 // digits are more than any value here has.

@@ -237,6 +237,11 @@ class ObjectType final : public Type<T> {
   std::vector<Rule<T>> rules_;
 };
 
+template <typename T>
+TypePtr<T> Object(std::string name, std::vector<Field<T>> fields, std::vector<Rule<T>> rules = {}) {
+  return std::make_shared<ObjectType<T>>(std::move(name), std::move(fields), std::move(rules));
+}
+
 enum class ListKind { kAtomic, kSet, kMapByType };
 
 // Checks the parts of a list that do not depend on its C++ type.

@@ -14,11 +14,6 @@
 namespace weft::api {
 namespace {
 
-template <typename T>
-TypePtr<T> Object(std::string name, std::vector<Field<T>> fields, std::vector<Rule<T>> rules = {}) {
-  return std::make_shared<ObjectType<T>>(std::move(name), std::move(fields), std::move(rules));
-}
-
 constexpr std::array<std::string_view, 2> kStates = {"Active", "Draining"};
 
 // "host:port"; an IPv6 address stands in brackets. A resolver says the rest.

@@ -11,11 +11,6 @@
 namespace weft::api {
 namespace {
 
-template <typename T>
-TypePtr<T> Object(std::string name, std::vector<Field<T>> fields) {
-  return std::make_shared<ObjectType<T>>(std::move(name), std::move(fields));
-}
-
 TypePtr<std::int64_t> Count() { return Int<std::int64_t>(0, INT64_MAX); }
 
 TypePtr<std::string> Time() {
@@ -50,7 +45,7 @@ TypePtr<Condition> ConditionSchema() {
        MakeField("message", &T::message, Text(32768), "Explanation for people.", kRequired)});
 }
 
-TypePtr<PodCounts> PodsSchema() {
+TypePtr<PodCounts> PodCountsSchema() {
   using S = SkippedPods;
   using T = PodCounts;
   const auto skipped = Object<S>(
@@ -97,7 +92,7 @@ TypePtr<EventCounts> EventsSchema() {
                  "Discarded, overwritten and lost events by stage and reason.")});
 }
 
-TypePtr<EventRuleState> EventRuleSchema() {
+TypePtr<EventRuleState> EventRuleStateSchema() {
   using T = EventRuleState;
   return Object<T>(
       "EventRuleState",
@@ -128,7 +123,7 @@ TypePtr<Segment> SegmentSchema() {
                  "Time at which the relay gave up the Trace. Absent: it still has the Trace.")});
 }
 
-TypePtr<StorageStatus> StorageSchema() {
+TypePtr<StorageStatus> StorageStatusSchema() {
   using T = StorageStatus;
   return Object<T>(
       "StorageStatus",
@@ -159,7 +154,7 @@ TypePtr<TraceStatus> StatusSchema() {
        MakeField("deadline", &T::deadline, Time(),
                  "Time at which recording will end: startTime plus duration."),
        MakeField("completionTime", &T::completion_time, Time(), "Time at which the Trace ended."),
-       MakeField("pods", &T::pods, PodsSchema(), "Counts of pods.", kAlways),
+       MakeField("pods", &T::pods, PodCountsSchema(), "Counts of pods.", kAlways),
        MakeField("events", &T::events, EventsSchema(),
                  "Counts of events of all sessions that the Trace ever had. No count ever falls. "
                  "recorded = delivered + overwritten + lost + in flight.",
@@ -169,7 +164,7 @@ TypePtr<TraceStatus> StatusSchema() {
                  "Their counts are a part of events."),
        MakeField("segments", &T::segments, ListOf(SegmentSchema(), limits::kSegments),
                  "The relays that have stored the Trace, in order of time."),
-       MakeField("storage", &T::storage, StorageSchema(),
+       MakeField("storage", &T::storage, StorageStatusSchema(),
                  "What the relay has removed of the Trace. Absent: nothing.")}));
   return schema;
 }
@@ -185,12 +180,12 @@ TypePtr<SessionStatus> SessionStatusSchema() {
        MakeField("conditions", &T::conditions,
                  ListOf(ConditionSchema(), limits::kConditions, ListKind::kMapByType),
                  "Standard conditions: Ready, Drained, KernelTracing."),
-       MakeField("pods", &T::pods, PodsSchema(),
+       MakeField("pods", &T::pods, PodCountsSchema(),
                  "Counts of the node's selected pods that have the library."),
        MakeField("events", &T::events, EventsSchema(),
                  "Counts of the node's events, at most 6 s old while they change. No count ever "
                  "falls."),
-       MakeField("eventRules", &T::event_rules, ListOf(EventRuleSchema(), limits::kEventRules),
+       MakeField("eventRules", &T::event_rules, ListOf(EventRuleStateSchema(), limits::kEventRules),
                  "For each rule of record.user.events, whether programs on this node offer its "
                  "events. Absent: no program has been looked at for some seconds.")}));
   return schema;

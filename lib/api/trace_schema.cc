@@ -28,11 +28,6 @@ namespace {
 
 using StringMapPtr = TypePtr<std::map<std::string, std::string>>;
 
-template <typename T>
-TypePtr<T> Object(std::string name, std::vector<Field<T>> fields, std::vector<Rule<T>> rules = {}) {
-  return std::make_shared<ObjectType<T>>(std::move(name), std::move(fields), std::move(rules));
-}
-
 constexpr std::string_view kLabelKeyPattern =
     "^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$";
 constexpr std::string_view kLabelValuePattern =

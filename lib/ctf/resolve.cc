@@ -19,7 +19,7 @@ Status Count(const Type& type, int depth, uint32_t& budget) {
 }
 
 // The scopes of an event as references name them, in the order in which they are decoded.
-enum Scope {
+enum ReferenceScope {
   kPacketHeader,
   kPacketContext,
   kEventHeader,
@@ -36,7 +36,7 @@ class Resolver {
  public:
   explicit Resolver(uint32_t& saved_values) : saved_values_(saved_values) {}
 
-  Status ResolveScope(Scope scope, std::optional<Type>& type) {
+  Status ResolveScope(ReferenceScope scope, std::optional<Type>& type) {
     roots_[scope] = type ? &*type : nullptr;
     if (!type) return {};
     scope_ = scope;

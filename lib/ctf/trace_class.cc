@@ -13,7 +13,7 @@ namespace weft::ctf {
 namespace {
 
 constexpr uint32_t kPacketMagic = 0x75d11d57;
-constexpr size_t kPacketHeader = 4 + 16 + 4 + 4 + 4 + 5;
+constexpr size_t kMetadataPacketHeader = 4 + 16 + 4 + 4 + 4 + 5;
 
 // Takes metadata out of its packets (specification of CTF 1.8, section 7.1). If a packet is
 // malformed or cut off, the text before it remains and `problem` tells why.
@@ -32,7 +32,8 @@ std::string Unpack(std::string_view bytes, std::string& problem) {
     const auto compression = reader.Read<uint8_t>();
     const auto encryption = reader.Read<uint8_t>();
     reader.Skip(3);
-    if (!reader.ok() || magic != kPacketMagic || content < kPacketHeader || packet < content) {
+    if (!reader.ok() || magic != kPacketMagic || content < kMetadataPacketHeader ||
+        packet < content) {
       problem = "a packet of the metadata is broken";
       return text;
     }
@@ -42,9 +43,9 @@ std::string Unpack(std::string_view bytes, std::string& problem) {
     }
     if (content > bytes.size()) {
       problem = "the last packet of the metadata is cut off";
-      return text += bytes.substr(kPacketHeader);
+      return text += bytes.substr(kMetadataPacketHeader);
     }
-    text += bytes.substr(kPacketHeader, content - kPacketHeader);
+    text += bytes.substr(kMetadataPacketHeader, content - kMetadataPacketHeader);
     if (packet > bytes.size()) {
       problem = "the last packet of the metadata is cut off";
       return text;

@@ -3,11 +3,12 @@
 
 #include <charconv>
 
+#include "lib/base/ascii.h"
+
 namespace weft::ctf {
 namespace {
 
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsWordStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+bool IsWordStart(char c) { return IsLetter(c) || c == '_'; }
 bool IsWord(char c) { return IsWordStart(c) || IsDigit(c); }
 
 }  // namespace

@@ -4,17 +4,18 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "lib/base/ascii.h"
+
 namespace weft {
 namespace {
 
-bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsWordStart(char c) { return IsLetter(c) || c == '_'; }
 
 // Returns the length of the identifier or number that text begins with; 0: none.
 size_t IdentifierPrefix(std::string_view text) {
-  if (text.empty() || !IsLetter(text[0])) return 0;
+  if (text.empty() || !IsWordStart(text[0])) return 0;
   size_t n = 1;
-  while (n < text.size() && (IsLetter(text[n]) || IsDigit(text[n]))) ++n;
+  while (n < text.size() && (IsWordStart(text[n]) || IsDigit(text[n]))) ++n;
   return n;
 }
 

@@ -23,12 +23,12 @@ namespace {
 
 constexpr uint64_t kAlign = 8;
 
-std::unexpected<Error> Corrupt(const char* what) {
+std::unexpected<Error> CorruptHeader(const char* what) {
   return Fail(ErrorCode::kCorrupt, std::string("ring header: ") + what);
 }
 
 Status CheckIdentity(const weft_ring_header& h) {
-  if (h.magic != WEFT_RING_MAGIC) return Corrupt("wrong magic number");
+  if (h.magic != WEFT_RING_MAGIC) return CorruptHeader("wrong magic number");
   if (h.major != WEFT_RING_MAJOR) {
     return Fail(ErrorCode::kUnsupported,
                 "ring header: major version " + std::to_string(h.major) + " is not ours");
@@ -37,44 +37,44 @@ Status CheckIdentity(const weft_ring_header& h) {
     return Fail(ErrorCode::kUnsupported, "ring header: unknown features");
   }
   if (h.header_size < sizeof(h) || h.header_size > kMaxHeaderSize || h.header_size % kAlign != 0) {
-    return Corrupt("header_size");
+    return CorruptHeader("header_size");
   }
   if (h.reserved0 != 0 || std::any_of(std::begin(h.reserved), std::end(h.reserved),
                                       [](uint64_t v) { return v != 0; })) {
-    return Corrupt("reserved is not zero");
+    return CorruptHeader("reserved is not zero");
   }
-  if (h.mode > WEFT_RING_OVERWRITE) return Corrupt("mode");
-  if (h.clock != WEFT_CLOCK_TSC && h.clock != WEFT_CLOCK_MONOTONIC) return Corrupt("clock");
+  if (h.mode > WEFT_RING_OVERWRITE) return CorruptHeader("mode");
+  if (h.clock != WEFT_CLOCK_TSC && h.clock != WEFT_CLOCK_MONOTONIC) return CorruptHeader("clock");
   return {};
 }
 
 // Every product and sum below stays far under 2^64: counts and shifts are checked first.
 Status CheckRegions(const weft_ring_header& h, uint64_t file_size) {
-  if (h.total_size != file_size || h.total_size > kMaxTotalSize) return Corrupt("total_size");
-  if (h.slot_count == 0 || h.slot_count > WEFT_RING_MAX_SLOTS) return Corrupt("slot_count");
+  if (h.total_size != file_size || h.total_size > kMaxTotalSize) return CorruptHeader("total_size");
+  if (h.slot_count == 0 || h.slot_count > WEFT_RING_MAX_SLOTS) return CorruptHeader("slot_count");
   if (h.slot_size < sizeof(weft_slot) || h.slot_size > kMaxSlotSize || h.slot_size % kAlign != 0) {
-    return Corrupt("slot_size");
+    return CorruptHeader("slot_size");
   }
   if (h.subbuf_shift < WEFT_RING_MIN_SUBBUF_SHIFT || h.slot_shift > WEFT_RING_MAX_SLOT_SHIFT ||
       h.slot_shift < h.subbuf_shift + uint64_t{WEFT_RING_MIN_SUBBUFS_SHIFT} ||
       h.slot_shift > h.subbuf_shift + uint64_t{WEFT_RING_MAX_SUBBUFS_SHIFT}) {
-    return Corrupt("slot_shift or subbuf_shift");
+    return CorruptHeader("slot_shift or subbuf_shift");
   }
   const uint64_t slots_bytes = uint64_t{h.slot_count} * h.slot_size;
   const uint64_t data_bytes = uint64_t{h.slot_count} << h.slot_shift;
   if ((h.slots_offset | h.descriptions_offset | h.data_offset) % kAlign != 0) {
-    return Corrupt("an offset is not aligned");
+    return CorruptHeader("an offset is not aligned");
   }
   if (h.slots_offset < h.header_size || h.slots_offset > kMaxMappedBytes - slots_bytes) {
-    return Corrupt("slots_offset");
+    return CorruptHeader("slots_offset");
   }
   if (h.descriptions_offset < h.slots_offset + slots_bytes ||
       h.descriptions_offset > h.total_size || h.descriptions_size > kMaxDescriptionsSize) {
-    return Corrupt("descriptions_offset or descriptions_size");
+    return CorruptHeader("descriptions_offset or descriptions_size");
   }
   if (h.data_offset < h.descriptions_offset + h.descriptions_size || h.data_offset > h.total_size ||
       data_bytes > h.total_size - h.data_offset) {
-    return Corrupt("data_offset");
+    return CorruptHeader("data_offset");
   }
   return {};
 }
@@ -107,7 +107,7 @@ Status CheckFile(int fd, struct stat& st) {
 Result<Geometry> ParseHeader(Bytes bytes, uint64_t file_size) {
   ByteReader reader(bytes);
   const auto h = reader.Read<weft_ring_header>();
-  if (!reader.ok()) return Corrupt("memory is shorter than a header");
+  if (!reader.ok()) return CorruptHeader("memory is shorter than a header");
   WEFT_TRY(CheckIdentity(h));
   WEFT_TRY(CheckRegions(h, file_size));
   return Geometry{.total_size = h.total_size,

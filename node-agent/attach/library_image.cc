@@ -14,9 +14,6 @@
 namespace weft::attach {
 namespace {
 
-uint64_t PageDown(uint64_t value) { return value & ~(kPageBytes - 1); }
-uint64_t PageUp(uint64_t value) { return PageDown(value + kPageBytes - 1); }
-
 std::unexpected<Error> Corrupt() {
   return Fail(ErrorCode::kCorrupt, "libweft.so contradicts itself; install weft again");
 }

@@ -10,6 +10,8 @@
 namespace weft::attach {
 
 inline constexpr uint64_t kPageBytes = 4096;
+constexpr uint64_t PageDown(uint64_t value) { return value & ~(kPageBytes - 1); }
+constexpr uint64_t PageUp(uint64_t value) { return PageDown(value + kPageBytes - 1); }
 inline constexpr size_t kMaxLibraryBytes = size_t{16} << 20;
 inline constexpr uint64_t kMaxSpanBytes = uint64_t{64} << 20;  // of its segments in memory
 inline constexpr size_t kMaxConstructors = 64;

@@ -37,8 +37,6 @@ namespace {
 constexpr char kMemfdName[] = "libweft.so";
 static_assert(sizeof(kMemfdName) <= kFrameScratchBytes);
 
-uint64_t PageUp(uint64_t value) { return (value + kPageBytes - 1) & ~(kPageBytes - 1); }
-
 Result<LibraryImage> ReadLibrary(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   if (!in) return FailErrno(path);

@@ -46,8 +46,8 @@ std::unexpected<Error> FailIoctl(const std::string& what) {
 }
 
 template <typename Argument>
-Result<int> Call(const UniqueFd& fd, unsigned long request, Argument& argument,
-                 const std::string& what) {
+Result<int> CallModule(const UniqueFd& fd, unsigned long request, Argument& argument,
+                       const std::string& what) {
   argument.size = sizeof(argument);
   const int answer = ioctl(fd.get(), request, &argument);
   if (answer < 0) return FailIoctl(what);
@@ -55,9 +55,9 @@ Result<int> Call(const UniqueFd& fd, unsigned long request, Argument& argument,
 }
 
 template <typename Argument>
-Result<UniqueFd> Make(const UniqueFd& fd, unsigned long request, Argument& argument,
-                      const std::string& what) {
-  WEFT_ASSIGN(const int made, Call(fd, request, argument, what));
+Result<UniqueFd> MakeInModule(const UniqueFd& fd, unsigned long request, Argument& argument,
+                              const std::string& what) {
+  WEFT_ASSIGN(const int made, CallModule(fd, request, argument, what));
   return UniqueFd(made);
 }
 
@@ -73,7 +73,7 @@ Result<UniqueFd> MakeChannel(const UniqueFd& session, weft_kernel_channel channe
                         .reserved = 0});
   channel.context_count = static_cast<uint32_t>(contexts.size());
   channel.contexts = Address(contexts.data());
-  return Make(session, WEFT_IOCTL_CHANNEL, channel, what);
+  return MakeInModule(session, WEFT_IOCTL_CHANNEL, channel, what);
 }
 
 // Returns an explanation of an errno with which the kernel refused a counter; "": the errno's own
@@ -166,7 +166,7 @@ std::unexpected<Error> RefuseEvent(const Event& event, Error error) {
 // Asks the module for its properties; an error if it has another interface.
 Result<weft_kernel_abi> Ask(const UniqueFd& module, const std::string& device) {
   weft_kernel_abi abi{};
-  WEFT_TRY(Call(module, WEFT_IOCTL_ABI, abi, device));
+  WEFT_TRY(CallModule(module, WEFT_IOCTL_ABI, abi, device));
   if (abi.major != WEFT_KERNEL_ABI_MAJOR) {
     return Fail(ErrorCode::kUnsupported,
                 device + ": weft.ko has version " + std::to_string(abi.major) +
@@ -199,7 +199,7 @@ Result<UniqueFd> ModuleBackend::MakeSession(bool all) const {
   WEFT_ASSIGN(const UniqueFd module, OpenModule(device_));
   weft_kernel_session session{};
   session.flags = all ? WEFT_KERNEL_SESSION_ALL : 0;
-  return Make(module, WEFT_IOCTL_SESSION, session, "weft.ko: session");
+  return MakeInModule(module, WEFT_IOCTL_SESSION, session, "weft.ko: session");
 }
 
 Status ModuleBackend::ChangeScope(const UniqueFd& session, uint64_t cgroup,
@@ -207,7 +207,8 @@ Status ModuleBackend::ChangeScope(const UniqueFd& session, uint64_t cgroup,
   weft_kernel_scope scope{};
   scope.change = change;
   scope.cgroup = cgroup;
-  WEFT_TRY(Call(session, WEFT_IOCTL_SCOPE, scope, "weft.ko: cgroup " + std::to_string(cgroup)));
+  WEFT_TRY(
+      CallModule(session, WEFT_IOCTL_SCOPE, scope, "weft.ko: cgroup " + std::to_string(cgroup)));
   return {};
 }
 
@@ -218,7 +219,8 @@ Status ModuleBackend::Track(const UniqueFd& session, const Trackers& trackers) c
       track.kind = kind;
       track.change = WEFT_KERNEL_TRACK_ADD;
       track.value = value;
-      WEFT_TRY(Call(session, WEFT_IOCTL_TRACK, track, "weft.ko: tracker " + std::to_string(value)));
+      WEFT_TRY(CallModule(session, WEFT_IOCTL_TRACK, track,
+                          "weft.ko: tracker " + std::to_string(value)));
     }
   }
   return {};
@@ -226,7 +228,7 @@ Status ModuleBackend::Track(const UniqueFd& session, const Trackers& trackers) c
 
 Result<SessionState> ModuleBackend::StateOf(const UniqueFd& session) const {
   weft_kernel_session_status status{};
-  WEFT_TRY(Call(session, WEFT_IOCTL_SESSION_STATUS, status, "weft.ko: session"));
+  WEFT_TRY(CallModule(session, WEFT_IOCTL_SESSION_STATUS, status, "weft.ko: session"));
   SessionState state{.stopped = "", .missed_anywhere = status.missed_anywhere};
   if (status.state != WEFT_KERNEL_RUNS) {
     state.stopped = "weft.ko: the session stopped: internal contradiction " +
@@ -239,14 +241,14 @@ Result<SessionState> ModuleBackend::StateOf(const UniqueFd& session) const {
 Status ModuleBackend::Switch(const UniqueFd& session, bool on) const {
   weft_kernel_switch to{};
   to.on = on ? 1 : 0;
-  WEFT_TRY(Call(session, WEFT_IOCTL_SWITCH, to, "weft.ko: switch"));
+  WEFT_TRY(CallModule(session, WEFT_IOCTL_SWITCH, to, "weft.ko: switch"));
   return {};
 }
 
 Status ModuleBackend::DumpState(const UniqueFd& session, uint64_t cgroup) const {
   weft_kernel_statedump dump{};
   dump.cgroup = cgroup;
-  WEFT_TRY(Call(session, WEFT_IOCTL_STATEDUMP, dump, "weft.ko: statedump"));
+  WEFT_TRY(CallModule(session, WEFT_IOCTL_STATEDUMP, dump, "weft.ko: statedump"));
   return {};
 }
 
@@ -289,7 +291,7 @@ Status ModuleBackend::AddEvent(const UniqueFd& ring, const Event& event) const {
     to.filter_size = static_cast<uint32_t>(event.filter.size());
   }
   to.flags = WEFT_KERNEL_EVENT_STAYS;
-  auto made = Call(ring, WEFT_IOCTL_EVENT, to, "weft.ko: " + PlaceOf(event));
+  auto made = CallModule(ring, WEFT_IOCTL_EVENT, to, "weft.ko: " + PlaceOf(event));
   if (!made) return RefuseEvent(event, std::move(made.error()));
   return {};
 }

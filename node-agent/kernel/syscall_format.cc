@@ -8,7 +8,7 @@ namespace weft::kernel {
 namespace {
 
 constexpr std::string_view kField = "field:";
-constexpr std::string_view kNumber = "__syscall_nr";  // parameters stand behind it
+constexpr std::string_view kNumberField = "__syscall_nr";  // parameters stand behind it
 
 std::string_view Trimmed(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t");
@@ -50,7 +50,7 @@ Result<std::vector<SyscallParameter>> ParseSyscallFormat(std::string_view text) 
         return Fail(ErrorCode::kCorrupt, "a format of tracefs has an odd parameter");
       parameters.push_back(std::move(parameter));
     }
-    behind_number = behind_number || declaration.ends_with(kNumber);
+    behind_number = behind_number || declaration.ends_with(kNumberField);
   }
   if (!behind_number) return Fail(ErrorCode::kCorrupt, "a format of tracefs is of no system call");
   return parameters;

@@ -5,15 +5,12 @@
 #include <algorithm>
 #include <charconv>
 
+#include "lib/base/ascii.h"
 #include "lib/base/uuid.h"
 #include "relay/api/limits.h"
 
 namespace weft::relay_api {
 namespace {
-
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
-bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
-bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
 
 // RFC 1123, as Kubernetes has it: a label, or a subdomain where dots are allowed.
 bool IsDnsName(std::string_view name, size_t most, bool dots) {
@@ -45,7 +42,7 @@ std::unexpected<Error> NoSuchTarget() {
       "there is no such path: see /v1/namespaces/NAMESPACE/traces, or docs/openapi/relay.yaml");
 }
 
-bool IsBase64Url(char c) { return IsLower(c) || IsUpper(c) || IsDigit(c) || c == '-' || c == '_'; }
+bool IsBase64Url(char c) { return IsLetter(c) || IsDigit(c) || c == '-' || c == '_'; }
 
 bool IsSecret(std::string_view text) {
   return text.size() >= kMinSecretBytes && text.size() <= kMaxSecretBytes &&

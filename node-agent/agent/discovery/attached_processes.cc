@@ -17,13 +17,13 @@
 namespace weft::agent {
 namespace {
 
-const std::string kKey = "root/";
+const std::string kRootKey = "root/";
 constexpr int kLoadRounds = 2;
 
 }  // namespace
 
 void AttachedProcesses::Add(int32_t pid, UniqueFd pidfd) {
-  keeper_(ipc::Keep{kKey + std::to_string(pid), "", CopyFd(pidfd)});
+  keeper_(ipc::Keep{kRootKey + std::to_string(pid), "", CopyFd(pidfd)});
   finder_.AddRoot(pid, std::move(pidfd));
 }
 
@@ -93,14 +93,14 @@ Status AttachedProcesses::Attach(const std::vector<int32_t>& pids, const Load& l
 }
 
 void AttachedProcesses::RemoveAll(const std::vector<int32_t>& pids) {
-  for (const int32_t pid : pids) keeper_(ipc::Drop{kKey + std::to_string(pid)});
+  for (const int32_t pid : pids) keeper_(ipc::Drop{kRootKey + std::to_string(pid)});
   finder_.RemoveRoots();
   areas_.DropAdopted();
 }
 
 bool AttachedProcesses::TakeKept(ipc::Kept& kept) {
-  if (!kept.key.starts_with(kKey)) return false;
-  finder_.AddRoot(std::atoi(kept.key.c_str() + kKey.size()), std::move(kept.fd));
+  if (!kept.key.starts_with(kRootKey)) return false;
+  finder_.AddRoot(std::atoi(kept.key.c_str() + kRootKey.size()), std::move(kept.fd));
   return true;
 }
 

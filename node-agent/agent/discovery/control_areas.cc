@@ -13,9 +13,9 @@
 namespace weft::agent {
 namespace {
 
-const std::string kKey = "control/";
+const std::string kAreaKey = "control/";
 
-std::string KeyOf(uint64_t inode) { return kKey + std::to_string(inode); }
+std::string KeyOf(uint64_t inode) { return kAreaKey + std::to_string(inode); }
 
 }  // namespace
 
@@ -115,14 +115,14 @@ Status ControlAreas::LookForAreas() {
 }
 
 bool ControlAreas::TakeKept(ipc::Kept& kept) {
-  if (!kept.key.starts_with(kKey)) return false;
+  if (!kept.key.starts_with(kAreaKey)) return false;
   kept_.push_back(std::move(kept));
   return true;
 }
 
 void ControlAreas::Restored() {
   for (ipc::Kept& kept : kept_) {
-    const uint64_t inode = std::strtoull(kept.key.c_str() + kKey.size(), nullptr, 10);
+    const uint64_t inode = std::strtoull(kept.key.c_str() + kAreaKey.size(), nullptr, 10);
     if (!Adopt(kept.meta, inode, std::move(kept.fd))) keeper_(ipc::Drop{kept.key});
   }
   kept_.clear();

@@ -16,7 +16,7 @@
 namespace weft::agent {
 namespace {
 
-const std::string kKey = "memory_pool/";
+const std::string kPoolKey = "memory_pool/";
 
 uint64_t UnitsIn(const UniqueFd& fifo) {
   int bytes = 0;
@@ -36,7 +36,7 @@ Status MemoryPools::Open(const std::string& container, const std::string& path, 
   WEFT_ASSIGN(pool.fifo, OpenFifo(path));
   // Bytes of another budget stand for other units: the pool begins anew, as does a new one.
   const bool begins = kept_.erase(container) == 0 || known != pools_.end();
-  keeper_(ipc::Keep{kKey + container, "", CopyFd(pool.fifo)});
+  keeper_(ipc::Keep{kPoolKey + container, "", CopyFd(pool.fifo)});
   Pool& now = pools_.insert_or_assign(container, std::move(pool)).first->second;
   if (begins) {
     TakeOut(now.fifo, UnitsIn(now.fifo));
@@ -47,7 +47,7 @@ Status MemoryPools::Open(const std::string& container, const std::string& path, 
 }
 
 void MemoryPools::Close(const std::string& container) {
-  if (pools_.erase(container) > 0) keeper_(ipc::Drop{kKey + container});
+  if (pools_.erase(container) > 0) keeper_(ipc::Drop{kPoolKey + container});
 }
 
 void MemoryPools::Put(const Pool& pool, uint64_t units) {
@@ -98,8 +98,8 @@ bool MemoryPools::IsShort(const std::string& container) const {
 }
 
 bool MemoryPools::TakeKept(const ipc::Kept& kept) {
-  if (!kept.key.starts_with(kKey)) return false;
-  kept_.insert(kept.key.substr(kKey.size()));
+  if (!kept.key.starts_with(kPoolKey)) return false;
+  kept_.insert(kept.key.substr(kPoolKey.size()));
   return true;
 }
 
