@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kinds of ASCII characters. Other than those of <cctype>, these take any char, and no locale changes them.
+// Kinds of ASCII characters. Other than those of <cctype>, these take any char, and no locale
+// changes them.
 #ifndef WEFT_LIB_BASE_ASCII_H_
 #define WEFT_LIB_BASE_ASCII_H_
 
