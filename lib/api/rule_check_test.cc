@@ -64,6 +64,16 @@ TEST_F(RuleCheckTest, NamesTheNearestField) {
             "fields of the types that it takes");
 }
 
+TEST_F(RuleCheckTest, OneEventThatPassesIsEnough) {
+  EventDescription& text = events_.emplace_back(Event("shop:text", {"id"}));
+  text.fields[0] = {.name = "id", .kind = FieldKind::kString, .elem_size = 1};
+  text.ComputeLayout();
+  EXPECT_EQ(Check({.name = "shop:*", .filter = "id == 1"}), "");
+  EXPECT_EQ(Check({.name = "shop:*", .filter = "id == \"x\""}), "");
+  EXPECT_NE(Check({.name = "shop:*", .filter = "id == \"x\""}, "amount > 1"), "")
+      << "no event passes both";
+}
+
 TEST_F(RuleCheckTest, StaysPrintableAndShort) {
   events_ = {Event("shop:\xe2\x80\xae"
                    "evil"),
