@@ -13,16 +13,17 @@
 namespace weft::agent {
 namespace {
 
-// A socket that listens on loopback.
+// A port on loopback. If nothing listens, connections are refused, and no other program gets it.
 class Relay {
  public:
-  Relay() : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
+  explicit Relay(bool listens = true)
+      : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof(address);
     EXPECT_EQ(bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
-    EXPECT_EQ(listen(fd_.get(), 8), 0);
+    if (listens) EXPECT_EQ(listen(fd_.get(), 8), 0);
     EXPECT_EQ(getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
     port_ = ntohs(address.sin_port);
   }
@@ -33,7 +34,6 @@ class Relay {
     while (UniqueFd(accept4(fd_.get(), nullptr, nullptr, SOCK_CLOEXEC)).valid()) ++count;
     return count;
   }
-  void Close() { fd_.reset(); }
 
  private:
   UniqueFd fd_;
@@ -142,7 +142,8 @@ TEST_F(ConsumerRequestsTest, ASessionWithoutARelayHasNone) {
 }
 
 TEST_F(ConsumerRequestsTest, TheSessionKnowsWhetherItsRelayIsThere) {
-  control_.Close();
+  const Relay away(/*listens=*/false);
+  session().relay.control_port = away.port();
   listener_.changes = 0;
   for (int i = 0; i < 2; ++i) EXPECT_NE(AskForConnection().error, "");
   EXPECT_NE(session().relay_failure, "");
