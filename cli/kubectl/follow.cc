@@ -38,10 +38,19 @@ class Outage {
   Clock::time_point since_;
 };
 
+// Returns whether more may come: while the Trace is not over, always.
+Result<bool> RoundOf(Followed& events) {
+  WEFT_TRY(events.Round());
+  return true;
+}
+
 // Whether the Trace is over. An error that may pass says no.
-Result<bool> IsTraceOver(const Connection& connection, const std::string& name) {
+Result<bool> IsTraceOver(const Connection& connection, const std::string& name, Followed& events) {
   const auto trace = GetTrace(connection, name);
-  if (trace) return IsOver(trace->status.phase);
+  if (trace) {
+    events.Look(*trace);
+    return IsOver(trace->status.phase);
+  }
   if (trace.error().code == ErrorCode::kNotFound) return true;
   if (MayPass(trace.error())) return false;
   return std::unexpected(trace.error());
@@ -64,12 +73,12 @@ Result<FollowEnd> Follow(const Connection& connection, const std::string& trace,
     const auto began = Clock::now();
     if (began - looked >= kLookEvery) {
       looked = began;
-      WEFT_ASSIGN(is_over, IsTraceOver(connection, trace));
+      WEFT_ASSIGN(is_over, IsTraceOver(connection, trace, events));
     }
-    const Status done = is_over ? events.Finish() : events.Round();
-    if (!done && outage.IsTooLong(done.error())) return std::unexpected(done.error());
-    if (done && is_over) return FollowEnd::kOver;
-    if (done) outage.Ended();
+    const Result<bool> more = is_over ? events.Finish() : RoundOf(events);
+    if (!more && outage.IsTooLong(more.error())) return std::unexpected(more.error());
+    if (more && !*more) return FollowEnd::kOver;
+    if (more) outage.Ended();
     const auto left = events.pause() -
                       std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - began);
     if (Pause(interrupts, heeds_interrupts, std::max(left, std::chrono::milliseconds(1))))

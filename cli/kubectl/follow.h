@@ -8,6 +8,7 @@
 
 #include "cli/kubectl/connection.h"
 #include "cli/kubectl/interrupts.h"
+#include "lib/api/trace.h"
 #include "lib/base/result.h"
 
 namespace weft::kubectl {
@@ -18,8 +19,10 @@ class Followed {
   virtual ~Followed() = default;
   // Takes what is new. kClosed: the reader of the events is gone.
   virtual Status Round() = 0;
-  // Takes the rest: the Trace is over.
-  virtual Status Finish() = 0;
+  // Takes some of the rest: the Trace is over. Returns whether there is more.
+  virtual Result<bool> Finish() = 0;
+  // The Trace's state, about once in a second.
+  virtual void Look(const api::Trace& /*trace*/) {}
   // How long to wait until the next round.
   [[nodiscard]] virtual std::chrono::milliseconds pause() const = 0;
 };

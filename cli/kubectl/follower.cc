@@ -11,6 +11,13 @@
 #include "cli/kubectl/relay_path.h"
 
 namespace weft::kubectl {
+namespace {
+
+std::string NameOf(const std::string& folder, const std::string& stream) {
+  return folder.empty() ? stream : folder + "/" + stream;
+}
+
+}  // namespace
 
 void Follower::SetMetadata(const std::string& folder, std::string_view text) {
   auto parsed = ctf::ParseMetadata(text);
@@ -25,7 +32,7 @@ void Follower::SetMetadata(const std::string& folder, std::string_view text) {
 }
 
 Follower::Stream& Follower::Get(const std::string& folder, const std::string& stream) {
-  const auto [at, is_new] = streams_.try_emplace(folder.empty() ? stream : folder + "/" + stream);
+  const auto [at, is_new] = streams_.try_emplace(NameOf(folder, stream));
   if (is_new) at->second.number = streams_.size();
   if (is_new) until_.reset();
   return at->second;
@@ -50,13 +57,18 @@ std::int64_t Follower::Until() {
   if (until_) return *until_;
   until_ = std::numeric_limits<std::int64_t>::max();
   for (const auto& [name, stream] : streams_)
-    if (!stream.has_ended) until_ = std::min(*until_, stream.safe_ns);
+    if (stream.is_idle && !stream.has_ended) until_ = std::min(*until_, stream.safe_ns);
   return *until_;
+}
+
+bool Follower::IsIdle(const std::string& folder, const std::string& stream) const {
+  const auto found = streams_.find(NameOf(folder, stream));
+  return found == streams_.end() || found->second.is_idle;
 }
 
 Status Follower::Add(const std::string& folder, const std::string& stream,
                      std::string_view packets) {
-  const std::string name = folder.empty() ? stream : folder + "/" + stream;
+  const std::string name = NameOf(folder, stream);
   const auto trace = traces_.find(folder);
   if (trace == traces_.end()) {
     problems_.push_back(name + ": its trace has no readable metadata; its events are not shown");
@@ -73,6 +85,7 @@ Status Follower::Add(const std::string& folder, const std::string& stream,
   if (to.reader == nullptr)
     to.reader = std::make_unique<ctf::StreamReader>(*trace->second, name, UniqueFd());
   if (to.is_idle) Advance(to);
+  until_.reset();
   return {};
 }
 
@@ -87,6 +100,7 @@ void Follower::Advance(Stream& stream) {
     if (!stream.is_idle) waiting_bytes_ -= stream.current.bytes;
     stream.is_idle = stream.waiting.empty();
     if (stream.is_idle) {
+      until_.reset();
       // Frees the memory of the packets.
       stream.reader->Continue(*stream.current.trace, UniqueFd(), stream.bytes);
       return;

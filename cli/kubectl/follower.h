@@ -42,6 +42,10 @@ class Follower {
   // The next item, valid until the next call; nullptr: none is due. `all`: all streams have ended.
   ctf::StreamReader* Next(bool all = false);
 
+  // Whether all that was added of a stream was taken. While the relay has more of it, other streams
+  // wait for it.
+  [[nodiscard]] bool IsIdle(const std::string& folder, const std::string& stream) const;
+
   // Bytes that were added and whose items were not all taken.
   [[nodiscard]] std::uint64_t waiting_bytes() const { return waiting_bytes_; }
   [[nodiscard]] std::uint64_t late() const { return late_; }
@@ -68,7 +72,8 @@ class Follower {
 
   Stream& Get(const std::string& folder, const std::string& stream);
   void Advance(Stream& stream);
-  // The time up to which all streams are safe.
+  // The time up to which items can be shown: no stream without an item brings an older one. Streams
+  // with one are compared by it.
   std::int64_t Until();
   static bool Before(const Stream& a, const Stream& b);
 

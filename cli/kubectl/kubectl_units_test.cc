@@ -12,8 +12,10 @@
 #include "cli/kubectl/live_feed.h"
 #include "cli/kubectl/relay_client.h"
 #include "cli/kubectl/relay_path.h"
+#include "cli/kubectl/relay_tail.h"
 #include "lib/api/selector.h"
 #include "lib/ctf/test_trace.h"
+#include "lib/kube/testing_transport.h"
 
 namespace weft::kubectl {
 namespace {
@@ -187,13 +189,30 @@ TEST_F(FollowerTest, ShowsAnEventWhenNoStreamCanBringAnOlderOne) {
   Write(1, {20, 25, 40});
   Give(1);
   SetSafe(1, 35);
-  EXPECT_THAT(Due(), ElementsAre(20, 25, 30));
+  EXPECT_THAT(Due(), ElementsAre(20, 25, 30, 40));
+  Write(0, {50, 60});
+  Give(0);
+  EXPECT_THAT(Due(), ElementsAre()) << "the other stream is safe up to 35";
+  SetSafe(1, 55);
   SetSafe(1, 5);
-  EXPECT_THAT(Due(), ElementsAre()) << "promises hold";
+  EXPECT_THAT(Due(), ElementsAre(50)) << "promises hold";
   follower_.SetEnded("t", "c_1");
-  EXPECT_THAT(Due(), ElementsAre(40));
+  EXPECT_THAT(Due(), ElementsAre(60));
   EXPECT_EQ(follower_.late(), 0u);
   EXPECT_EQ(follower_.waiting_bytes(), 0u);
+}
+
+TEST_F(FollowerTest, ShowsStreamsThatAreCaughtUpWithByTheirPackets) {
+  Write(0, {10, 30});
+  Write(1, {20, 40});
+  Give(0);
+  Give(1);
+  EXPECT_THAT(Due(), ElementsAre(10, 20, 30)) << "c_0 may have some before 40";
+  EXPECT_TRUE(follower_.IsIdle("t", "c_0"));
+  EXPECT_FALSE(follower_.IsIdle("t", "c_1"));
+  Write(0, {50});
+  Give(0);
+  EXPECT_THAT(Due(), ElementsAre(40));
 }
 
 TEST_F(FollowerTest, ShowsLateEventsOfNewStreamsAndCountsThem) {
@@ -222,6 +241,57 @@ TEST_F(FollowerTest, GoesOnWithNewPacketsAndNewEvents) {
   EXPECT_THAT(names_, ElementsAre("p:e0", "p:e1", "p:e1"));
   EXPECT_EQ(discarded_, 2u) << "counts go on from packet to packet";
   EXPECT_THAT(follower_.TakeProblems(), ElementsAre());
+}
+
+// Has room for nothing, and waits for one stream.
+class FullSink : public TailSink {
+ public:
+  void SetMetadata(const std::string&, std::string_view) override {}
+  Status AddPackets(const std::string&, const std::string& stream, std::string_view) override {
+    got.push_back(stream);
+    return {};
+  }
+  void SetSafe(const std::string&, const std::string&, std::uint64_t) override {}
+  void SetEnded(const std::string&, const std::string&) override {}
+  bool IsFull() override { return true; }
+  bool WaitsFor(const std::string&, const std::string& stream) override { return stream == waits; }
+
+  std::string waits;
+  std::vector<std::string> got;
+};
+
+TEST(RelayTail, FetchesOnlyWhatAFullSinkWaitsFor) {
+  ctf::TestTrace trace;
+  trace.Begin();
+  const ctf::Channel& channel = trace.AddChannel({.name = "c"});
+  const std::size_t stream = trace.AddStream(channel, 0);
+  trace.Finish(stream, 0, 0);
+  const std::string packets = ctf::ReadAll(trace.file(stream));
+  const auto answer = [&](const kube::HttpRequest& request) {
+    if (request.method != "GET") return kube::testing::Reply(201, {{"metadata", {{"name", "v"}}}});
+    kube::Json files = kube::Json::array();
+    for (const char* path : {"t/a", "t/b"}) {
+      files.push_back({{"path", path}, {"size", packets.size()}});
+    }
+    if (request.target.ends_with("/files")) return kube::testing::Reply(200, {{"files", files}});
+    const auto size = static_cast<std::uint32_t>(packets.size());
+    std::string part(4, '\0');
+    for (std::size_t i = 0; i < part.size(); ++i) part[i] = static_cast<char>(size >> (8 * i));
+    return kube::HttpReply{.status = 200, .body = part + packets};
+  };
+  const Connection connection{.client = std::make_unique<kube::Client>(
+                                  std::make_unique<kube::testing::TestTransport>(answer), "test"),
+                              .name_space = "shop",
+                              .weft_namespace = "weft"};
+  TraceView view(connection, "sales");
+  FullSink sink;
+  RelayTail tail(connection, view, "sales/u", sink);
+  sink.waits = "b";
+  EXPECT_EQ(tail.Fetch(true), true);
+  EXPECT_THAT(sink.got, ElementsAre("b"));
+  sink.waits = "a";
+  EXPECT_EQ(tail.Fetch(true), false);
+  EXPECT_THAT(sink.got, ElementsAre("b", "a"));
 }
 
 TEST_F(FollowerTest, GoesOnBehindBrokenPackets) {

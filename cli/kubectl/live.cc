@@ -47,13 +47,11 @@ class Serving : public Followed {
     return {};
   }
 
-  Status Finish() override {
-    for (bool more = true; more;) {
-      WEFT_ASSIGN(more, tail_.Fetch(true));
-    }
+  Result<bool> Finish() override {
+    WEFT_ASSIGN(const bool more, tail_.Fetch(true));
     TellProblems();
-    feed_.End();
-    return {};
+    if (!more) feed_.End();
+    return more;
   }
 
   [[nodiscard]] std::chrono::milliseconds pause() const override { return tail_.pause(); }
@@ -102,6 +100,7 @@ int Live(const Connection& connection, const LiveCommand& command, Interrupts& i
   if (command.serve) return Serve(connection, command, *folder, interrupts);
   TraceView view(connection, command.trace);
   LiveView live(connection, view, *folder, command.format);
+  live.StopWhen([&interrupts] { return interrupts.came(); });
   const auto end = Follow(connection, command.trace, live, interrupts, true);
   if (!end && end.error().code == ErrorCode::kClosed) return cli::kExitOk;  // a pipe's reader left
   if (!end) return Complain(end.error());

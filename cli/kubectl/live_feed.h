@@ -57,6 +57,9 @@ class LiveFeed : public TailSink {
                std::uint64_t time_ns) override;
   void SetEnded(const std::string& folder, const std::string& stream) override;
   bool IsFull() override { return false; }
+  bool WaitsFor(const std::string& /*folder*/, const std::string& /*stream*/) override {
+    return true;
+  }
 
  private:
   struct Folder {

@@ -13,7 +13,7 @@
 namespace weft::kubectl {
 namespace {
 
-// While more than this waits to be printed, nothing is fetched.
+// While more than this waits to be printed, only streams of which nothing is left are fetched.
 constexpr std::uint64_t kMostWaiting = std::uint64_t{64} << 20;
 constexpr std::size_t kFlushBytes = 64 * 1024;
 constexpr std::size_t kShownProblems = 20;
@@ -48,6 +48,10 @@ void LiveView::SetEnded(const std::string& folder, const std::string& stream) {
 
 bool LiveView::IsFull() { return follower_.waiting_bytes() > kMostWaiting; }
 
+bool LiveView::WaitsFor(const std::string& folder, const std::string& stream) {
+  return follower_.IsIdle(folder, stream);
+}
+
 Status LiveView::Flush(std::string& text) {
   const bool ok =
       std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
@@ -70,7 +74,9 @@ Status LiveView::Print(bool all) {
       WEFT_TRY(Flush(text));
       std::fprintf(stderr, "%s\n", cli::TextPrinter::Discarded(*stream).c_str());
     }
-    if (text.size() >= kFlushBytes) WEFT_TRY(Flush(text));
+    if (text.size() < kFlushBytes) continue;
+    WEFT_TRY(Flush(text));
+    if (stop_ && stop_()) return {};
   }
   WEFT_TRY(Flush(text));
   ShowProblems();
@@ -92,12 +98,10 @@ Status LiveView::Round() {
   return Print(false);
 }
 
-Status LiveView::Finish() {
-  for (;;) {
-    WEFT_ASSIGN(const bool more, tail_.Fetch(true));
-    WEFT_TRY(Print(!more));
-    if (!more) return {};
-  }
+Result<bool> LiveView::Finish() {
+  WEFT_ASSIGN(const bool more, tail_.Fetch(true));
+  WEFT_TRY(Print(!more));
+  return more;
 }
 
 }  // namespace weft::kubectl

@@ -5,7 +5,9 @@
 #define WEFT_CLI_KUBECTL_LIVE_VIEW_H_
 
 #include <cstdio>
+#include <functional>
 #include <string>
+#include <utility>
 
 #include "cli/kubectl/follow.h"
 #include "cli/kubectl/follower.h"
@@ -24,9 +26,15 @@ class LiveView : public Followed, TailSink {
 
   // Fetches what is new, and prints what is due. kClosed: the reader of the output is gone.
   Status Round() override;
-  // Fetches and prints the rest: the Trace is over.
-  Status Finish() override;
+  // Fetches and prints some of the rest: the Trace is over. Returns whether there is more.
+  Result<bool> Finish() override;
+  // `stop`: asked while a round prints; true ends the round.
+  void StopWhen(std::function<bool()> stop) { stop_ = std::move(stop); }
   [[nodiscard]] std::chrono::milliseconds pause() const override { return tail_.pause(); }
+  void Look(const api::Trace& trace) override {
+    if (on_look_) on_look_(trace);
+  }
+  void OnLook(std::function<void(const api::Trace&)> on_look) { on_look_ = std::move(on_look); }
 
   [[nodiscard]] std::uint64_t events() const { return events_; }
   [[nodiscard]] std::uint64_t late() const { return follower_.late(); }
@@ -39,12 +47,15 @@ class LiveView : public Followed, TailSink {
                std::uint64_t time_ns) override;
   void SetEnded(const std::string& folder, const std::string& stream) override;
   bool IsFull() override;
+  bool WaitsFor(const std::string& folder, const std::string& stream) override;
   Status Print(bool all);
   Status Flush(std::string& text);
   void ShowProblems();
 
   RelayTail tail_;
   Follower follower_;
+  std::function<bool()> stop_;
+  std::function<void(const api::Trace&)> on_look_;
   const bool json_;
   cli::TextPrinter printer_;
   std::uint64_t events_ = 0;

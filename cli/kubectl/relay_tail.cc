@@ -113,6 +113,13 @@ std::vector<RelayTail::Want> RelayTail::WantsOf(const std::vector<Stream>& strea
   return wants;
 }
 
+bool RelayTail::LeaveOut(std::vector<Want>& wants) {
+  if (!sink_.IsFull()) return false;
+  return std::erase_if(wants, [this](const Want& want) {
+           return !sink_.WaitsFor(want.stream->folder, want.stream->name);
+         }) > 0;
+}
+
 Status RelayTail::FetchWants(std::span<const Want> wants) {
   while (!wants.empty()) {
     std::vector<RelayPart> parts;
@@ -167,7 +174,6 @@ void RelayTail::TellState(const Stream& stream, bool is_over) {
 
 Result<bool> RelayTail::Fetch(bool is_over) {
   requests_ = 1;
-  if (sink_.IsFull()) return true;
   auto files = relay_.Files();
   if (!files && files.error().code == ErrorCode::kNotFound) return false;
   if (!files) return std::unexpected(std::move(files.error()));
@@ -175,13 +181,15 @@ Result<bool> RelayTail::Fetch(bool is_over) {
     if (Split(file.path).second == "metadata") WEFT_TRY(FetchMetadata(file));
   const std::vector<Stream> streams = StreamsOf(*files);
   std::vector<Want> wants = WantsOf(streams, is_over);
-  for (int pass = 0; pass < kPasses && !wants.empty() && !sink_.IsFull(); ++pass) {
+  bool left_out = LeaveOut(wants);
+  for (int pass = 0; pass < kPasses && !wants.empty(); ++pass) {
     WEFT_TRY(FetchWants(wants));
     wants = WantsOf(streams, is_over);
+    left_out = LeaveOut(wants);
   }
   // Behind all packets: what this answer says of a stream holds beside what it says of the others.
   for (const Stream& stream : streams) TellState(stream, is_over);
-  return !wants.empty();
+  return left_out || !wants.empty();
 }
 
 std::chrono::milliseconds RelayTail::pause() const {

@@ -34,8 +34,10 @@ class TailSink {
                        std::uint64_t time_ns) = 0;
   // Nothing comes behind them, as far as anyone knows.
   virtual void SetEnded(const std::string& folder, const std::string& stream) = 0;
-  // Enough waits here: nothing more is to be fetched now.
+  // Enough waits here: only what WaitsFor names is to be fetched now.
   virtual bool IsFull() = 0;
+  // Whether nothing of this stream is left here, so that what waits of others may wait for it.
+  virtual bool WaitsFor(const std::string& folder, const std::string& stream) = 0;
 };
 
 class RelayTail {
@@ -75,6 +77,8 @@ class RelayTail {
   };
   std::optional<Want> NextWant(const Stream& stream, bool is_over);
   std::vector<Want> WantsOf(const std::vector<Stream>& streams, bool is_over);
+  // Takes those out that a full sink does not wait for; returns whether there were any.
+  bool LeaveOut(std::vector<Want>& wants);
   // Fetches all of them, several by one request.
   Status FetchWants(std::span<const Want> wants);
   Status HandOn(const Want& want, const std::optional<std::string>& bytes);

@@ -57,6 +57,21 @@ std::string WhyWaiting(const api::Trace& trace) {
   return why.empty() ? "waiting for the controller" : why;
 }
 
+// Why a Trace that records brings no events, as far as the controller knows; "": not known.
+std::string WhyNothing(const api::Trace& trace) {
+  std::string why;
+  for (const std::string_view type :
+       {api::kConditionReceiving, api::kConditionFunctionsHooked, api::kConditionKernelTracing}) {
+    const auto* found = FindCondition(trace.status, type);
+    // NoEvents says no more than that there are none.
+    if (found == nullptr || found->status != api::ConditionStatus::kFalse ||
+        found->reason == "NoEvents" || found->message.empty())
+      continue;
+    why += (why.empty() ? "" : "; ") + found->reason + ": " + found->message;
+  }
+  return Printable(why);
+}
+
 // Waits until the Trace records, and says meanwhile why it does not. Its state then; nothing: ^C.
 Result<std::optional<api::Trace>> WaitUntilReady(const Connection& connection,
                                                  const std::string& name, Interrupts& interrupts) {
@@ -88,6 +103,14 @@ Status Show(const Connection& connection, const std::string& name, const std::st
             LiveFormat format, Interrupts& interrupts) {
   TraceView view(connection, name);
   LiveView live(connection, view, folder, format);
+  live.StopWhen([&interrupts] { return interrupts.came(); });
+  std::string why;
+  live.OnLook([&](const api::Trace& trace) {
+    std::string now = live.events() == 0 ? WhyNothing(trace) : "";
+    if (now.empty() || now == why) return;
+    std::fprintf(stderr, "no events yet: %s\n", now.c_str());
+    why = std::move(now);
+  });
   auto end = Follow(connection, name, live, interrupts, true);
   // A pipe's reader that left ends it, too.
   const bool unread = !end && end.error().code == ErrorCode::kClosed;
@@ -96,8 +119,14 @@ Status Show(const Connection& connection, const std::string& name, const std::st
   if (*end == FollowEnd::kInterrupted) {
     std::fprintf(stderr, "ending the Trace; ^C again leaves it to its own\n");
     WEFT_TRY(EndTrace(connection, name));
+    live.StopWhen({});
     end = Follow(connection, name, live, interrupts, false);
     if (!end) return std::unexpected(end.error());
+  }
+  if (live.events() == 0 && why.empty()) why = "no program emitted a matching one";
+  if (live.events() == 0) {
+    std::fprintf(stderr, "0 events shown: %s\n", why.c_str());
+    return {};
   }
   std::fprintf(stderr, "%" PRIu64 " events shown%s\n", live.events(),
                live.late() == 0 ? ""
