@@ -2,6 +2,7 @@
 // See connection.h.
 #include "cli/kubectl/connection.h"
 
+#include "lib/api/names.h"
 #include "lib/kube/config.h"
 
 namespace weft::kubectl {
@@ -33,6 +34,13 @@ Result<Connection> Connect(const ConnectionOptions& options) {
   }
   if (!options.name_space.empty()) out.name_space = options.name_space;
   if (out.name_space.empty()) out.name_space = "default";
+  for (const std::string& name : {out.name_space, out.weft_namespace}) {
+    if (const std::string why = api::CheckDnsLabel(name); !why.empty()) {
+      std::string problem = "\"";
+      problem.append(name).append("\" is no name of a namespace: ").append(why);
+      return Fail(ErrorCode::kInvalid, problem);
+    }
+  }
   out.client = std::make_unique<kube::Client>(kube::MakeTransport(config), kFieldManager);
   return out;
 }

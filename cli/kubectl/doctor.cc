@@ -255,7 +255,7 @@ class Doctor {
       findings_.Works(subject, phase + ", " + std::to_string(status.pods.traced) + " of " +
                                    std::to_string(status.pods.matched) + " pods traced");
     }
-    LookAtConditions(subject, status.conditions, IsOver(status.phase));
+    LookAtConditions(subject, status.conditions, status.events, IsOver(status.phase));
     LookAtPods(subject, *trace);
     LookAtLosses(subject, status.events);
     if (IsOver(status.phase)) return;
@@ -264,7 +264,7 @@ class Doctor {
   }
 
   void LookAtConditions(const std::string& subject, const std::vector<api::Condition>& conditions,
-                        bool is_over) {
+                        const api::EventCounts& events, bool is_over) {
     for (const api::Condition& condition : conditions) {
       if (condition.status != api::ConditionStatus::kFalse) continue;
       const std::string what =
@@ -272,7 +272,10 @@ class Doctor {
       // Drained is False until the end, and Ready is False from then on.
       if (condition.type == api::kConditionDrained && !is_over) continue;
       if (condition.type == api::kConditionReady && is_over) continue;
-      if (condition.type == api::kConditionReceiving) {
+      // Smaller buffers do no harm as long as no event was lost.
+      const bool is_harmless =
+          condition.type == api::kConditionBuffersGranted && events.missing == 0;
+      if (condition.type == api::kConditionReceiving || is_harmless) {
         findings_.Note(subject, what);
       } else {
         findings_.Wrong(subject, what, RemedyOf(condition.reason));
@@ -337,7 +340,7 @@ class Doctor {
       } else {
         findings_.Works(node, text);
       }
-      LookAtConditions(node, status.conditions, IsOver(status.phase));
+      LookAtConditions(node, status.conditions, status.events, IsOver(status.phase));
     }
   }
 
@@ -385,7 +388,7 @@ int Examine(const Connection& connection, const std::string& trace) {
     std::printf("nothing is wrong\n");
     return cli::kExitOk;
   }
-  std::printf("wrong: %d things\n", findings.wrong());
+  std::printf("wrong: %d\n", findings.wrong());
   return kExitWrong;
 }
 

@@ -221,8 +221,11 @@ int Download(const Connection& connection, const DownloadCommand& command, Inter
     return Complain(WithoutFiles(*trace, command));
 
   auto folder = OutputFolder::Open(command.output.empty() ? command.trace : command.output);
-  Status done = folder ? Claim(*folder, MarkerOf(trace->status.folder, *range))
-                       : std::unexpected(folder.error());
+  if (!folder) {
+    Complain(folder.error());
+    return cli::kExitOutput;
+  }
+  Status done = Claim(*folder, MarkerOf(trace->status.folder, *range));
   if (done) done = RemoveCutChunks(*folder, files);
   if (!done) return Complain(done.error());
   std::uint64_t total = 0;
@@ -233,6 +236,7 @@ int Download(const Connection& connection, const DownloadCommand& command, Inter
     if (done = downloader.Fetch(file); !done) break;
   }
   if (!done) {
+    progress.Clear();
     Complain(
         std::move(done.error()).Context("the download is not complete; run it again to go on"));
     return interrupts.came() ? cli::kExitSignalBase + SIGINT : cli::kExitOutput;

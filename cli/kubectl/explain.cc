@@ -23,9 +23,12 @@ std::string Explain(const Error& error) {
         found[3].str() + (found[4].length() > 0 ? "." : "") + found[4].str();
     const std::string where =
         found[5].matched ? "in the namespace " + found[5].str() : "in the whole cluster";
+    const std::string role = found[5].matched ? "a Role" : "a ClusterRole";
+    const std::string other =
+        resource == "services/proxy" ? "; if weft is in another namespace: --weft-namespace" : "";
     return "missing right: " + found[1].str() + " may not " + found[2].str() + " " + resource +
-           " " + where + "; an administrator can grant it with a Role that has the verb " +
-           found[2].str() + " for " + resource + " (docs/kubectl-weft.md)";
+           " " + where + "; an administrator can grant it with " + role + " that has the verb " +
+           found[2].str() + " for " + resource + " (docs/kubectl-weft.md)" + other;
   }
   if (error.code == ErrorCode::kPermission && text.contains("Unauthorized"))
     return "the API server does not accept these credentials (401): log in again, or choose "

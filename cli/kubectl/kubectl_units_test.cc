@@ -10,6 +10,7 @@
 #include "cli/kubectl/follower.h"
 #include "cli/kubectl/label_selector.h"
 #include "cli/kubectl/live_feed.h"
+#include "cli/kubectl/progress.h"
 #include "cli/kubectl/relay_client.h"
 #include "cli/kubectl/relay_path.h"
 #include "cli/kubectl/relay_tail.h"
@@ -33,6 +34,15 @@ TEST(RelayPath, TakesNamesOfTracesOnly) {
         std::string("a\\b"), std::string("a\nb"), std::string("a\0b", 3), std::string("a b"),
         std::string(300, 'a'), std::string("\x1b[31m")})
     EXPECT_FALSE(IsRelayPath(bad)) << bad;
+}
+
+TEST(Progress, FitsIntoATerminal) {
+  Progress progress(std::uint64_t{900} << 20, true);
+  progress.Add(std::uint64_t{450} << 20);
+  EXPECT_EQ(progress.Line(1000, 80),
+            "[===============               ]  50 %  450.0 MiB of 900.0 MiB, 450.0 MiB/s");
+  EXPECT_EQ(progress.Line(1000, 60), " 50 %  450.0 MiB of 900.0 MiB, 450.0 MiB/s");
+  EXPECT_EQ(progress.Line(1000, 20), " 50 %  450.0 MiB of");
 }
 
 TEST(OutputFolder, FollowsNoLinks) {
@@ -79,6 +89,14 @@ TEST(Explain, NamesVerbAndResource) {
                     "\"weft.dev\" in the namespace \"shop\""};
   EXPECT_THAT(Explain(error),
               HasSubstr("jane may not list traces.weft.dev in the namespace shop;"));
+  EXPECT_THAT(Explain(error), HasSubstr("with a Role that"));
+  const std::string all = "User \"jane\" cannot list resource \"traces\" in API group \"weft.dev\"";
+  EXPECT_THAT(Explain({ErrorCode::kPermission, 0, all + " at the cluster scope"}),
+              HasSubstr("in the whole cluster; an administrator can grant it with a ClusterRole"));
+  const std::string proxy =
+      "User \"jane\" cannot get resource \"services/proxy\" in API group \"\"";
+  EXPECT_THAT(Explain({ErrorCode::kPermission, 0, proxy + " in the namespace \"x\""}),
+              HasSubstr("--weft-namespace"));
   EXPECT_THAT(Explain({ErrorCode::kPermission, 0, "GET /api: Unauthorized"}), HasSubstr("log in"));
   EXPECT_EQ(Explain({ErrorCode::kIo, 0, "as it is"}), "as it is");
 }

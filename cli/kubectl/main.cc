@@ -8,6 +8,8 @@
 #include "cli/kubectl/completion.h"
 #include "cli/kubectl/connection_flags.h"
 #include "cli/kubectl/explain.h"
+#include "cli/kubectl/trace_objects.h"
+#include "lib/api/names.h"
 
 #ifndef WEFT_VERSION
 #error "the build says the version"
@@ -43,6 +45,21 @@ LiveOptions AddFormat(CLI::App& command, LiveFormat& format) {
                        "show events of functions further to the right the deeper their calls are");
   options.indent->excludes(options.json);
   return options;
+}
+
+void AddTrace(CLI::App& command, std::string& name) {
+  command.add_option("TRACE", name)->required()->check([](const std::string& given) {
+    return given.empty() ? "a name" : "";
+  });
+}
+
+// --json, and kubectl's way to say it.
+void AddJson(CLI::App& command, bool& json) {
+  command.add_flag("--json", json, "print JSON");
+  command
+      .add_option_function<std::string>(
+          "-o,--output", [&json](const std::string&) { json = true; }, "json: as --json")
+      ->check(CLI::IsMember({"json"}));
 }
 
 void AddRun(CLI::App& app, RunCommand& run) {
@@ -95,12 +112,12 @@ struct Commands {
 void AddCommands(CLI::App& app, Commands& commands) {
   CLI::App* list = AddCommand(app, "list", "Show the Traces of the namespace");
   list->add_flag("-A,--all-namespaces", commands.list.all_namespaces, "of all namespaces");
-  list->add_flag("--json", commands.list.json, "print JSON");
+  AddJson(*list, commands.list.json);
   CLI::App* status = AddCommand(app, "status", "Show the state of a Trace, and what to do next");
-  status->add_option("TRACE", commands.status_of)->required();
-  status->add_flag("--json", commands.status_json, "print JSON");
+  AddTrace(*status, commands.status_of);
+  AddJson(*status, commands.status_json);
   CLI::App* download = AddCommand(app, "download", "Fetch the events of a Trace as CTF");
-  download->add_option("TRACE", commands.download.trace)->required();
+  AddTrace(*download, commands.download.trace);
   download->add_option(
       "-o,--output", commands.download.output,
       "folder; default: the Trace's name. What is in it already is not fetched again");
@@ -110,7 +127,7 @@ void AddCommands(CLI::App& app, Commands& commands) {
   download->add_option("--until", commands.download.until, "events up to then");
   download->add_flag("-q,--quiet", commands.download.quiet, "print no progress");
   CLI::App* live = AddCommand(app, "live", "Show the events of a Trace as they come");
-  live->add_option("TRACE", commands.live.trace)->required();
+  AddTrace(*live, commands.live.trace);
   const LiveOptions format = AddFormat(*live, commands.live.format);
   live->add_option("--serve", commands.live.port,
                    "serve the events to babeltrace2 on this machine, at this or any port")
@@ -130,6 +147,31 @@ void AddCommands(CLI::App& app, Commands& commands) {
   doctor->add_option("TRACE", commands.examined, "default: all of the namespace");
   CLI::App* completion = AddCommand(app, "completion", "Print a script that completes in a shell");
   completion->add_option("SHELL", commands.shell)->required()->check(CLI::IsMember(Shells()));
+}
+
+// Why the words are no command, and where to read what is.
+std::string UsageProblem(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
+  std::string help = "kubectl weft";
+  for (const CLI::App* command : app.get_subcommands()) help += " " + command->get_name();
+  help = " (see: " + help + " --help)";
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
+    std::string words;
+    for (const std::string& word : app.remaining(true)) words += " " + word;
+    return "not understood:" + words + help;
+  }
+  // No command was found: the first word was to be one.
+  if (app.get_subcommands().empty() && argc >= 2 && argv[1][0] != '-')
+    return "there is no command " + std::string(argv[1]) + help;
+  return error.what() + help;
+}
+
+// The Trace that the command names; "": none.
+const std::string& NamedTrace(const Commands& commands) {
+  for (const std::string* name :
+       {&commands.status_of, &commands.download.trace, &commands.live.trace, &commands.top.trace}) {
+    if (!name->empty()) return *name;
+  }
+  return commands.examined;
 }
 
 int RunCommandOf(const CLI::App& app, const Connection& connection, const Commands& commands,
@@ -169,7 +211,8 @@ int main(int argc, char** argv) {
   } catch (const CLI::Success& success) {
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "kubectl weft: %s (see: kubectl weft --help)\n", error.what());
+    std::fprintf(stderr, "kubectl weft: %s\n",
+                 Printable(UsageProblem(app, error, argc, argv)).c_str());
     return weft::cli::kExitUsage;
   }
   if (app.got_subcommand("completion")) {
@@ -179,5 +222,10 @@ int main(int argc, char** argv) {
   Interrupts interrupts;
   const auto connection = Connect(options);
   if (!connection) return Complain(connection.error());
+  if (const std::string& name = NamedTrace(commands); !name.empty()) {
+    if (const std::string why = weft::api::CheckTraceName(name); !why.empty())
+      return Complain(
+          {weft::ErrorCode::kInvalid, 0, "\"" + name + "\" is no name of a Trace: " + why});
+  }
   return RunCommandOf(app, *connection, commands, interrupts);
 }

@@ -47,9 +47,9 @@ const char* StatusName(api::ConditionStatus status) {
 void PrintConditions(const std::vector<api::Condition>& conditions) {
   if (!conditions.empty()) std::printf("Conditions:\n");
   for (const api::Condition& condition : conditions)
-    std::printf("  %-15s %-8s %s: %s\n", Printable(condition.type).c_str(),
+    std::printf("  %-15s %-8s %s%s%s\n", Printable(condition.type).c_str(),
                 StatusName(condition.status), Printable(condition.reason).c_str(),
-                Printable(condition.message).c_str());
+                condition.message.empty() ? "" : ": ", Printable(condition.message).c_str());
 }
 
 // The command that helps most in this state.

@@ -23,10 +23,11 @@ Result<api::Trace> ToTrace(const kube::Json& object) {
 }
 
 Result<api::Trace> GetTrace(const Connection& connection, const std::string& name) {
-  WEFT_ASSIGN(const kube::Json object,
-              connection.client->Get(
-                  {.resource = kube::kTraces, .name_space = connection.name_space, .name = name}));
-  return ToTrace(object);
+  const auto object = connection.client->Get(
+      {.resource = kube::kTraces, .name_space = connection.name_space, .name = name});
+  if (object) return ToTrace(*object);
+  if (object.error().code != ErrorCode::kNotFound) return std::unexpected(object.error());
+  return std::unexpected(NoSuchTrace(connection, name));
 }
 
 Error NoSuchTrace(const Connection& connection, const std::string& name) {

@@ -263,10 +263,26 @@ class Kubectl(LocalTest):
         self.assertNotIn("Removed:", said)
         self.api.traces["sales"]["status"]["storage"] = {"removedEvents": 70, "keptBytes": 10}
         self.assertIn("Removed: 70 events by the relay", self.weft("status", "sales"))
-        self.assertIn("there is no Trace none in the namespace shop", self.weft("status", "none", status=121))
+        for command in ("status", "live", "download", "top", "doctor"):
+            self.assertIn("there is no Trace none in the namespace shop", self.weft(command, "none", status=121))
+        self.assertEqual([one["metadata"]["name"] for one in json.loads(self.weft("list", "-o", "json"))], ["sales"])
         self.api.forbidden = {"list"}
         self.assertIn("missing right: jane may not list traces.weft.dev in the namespace shop",
                       self.weft("list", status=121))
+
+    def test_says_what_was_mistyped(self):
+        for words, status, said in ((("lvie", "sales"), 120, "there is no command lvie (see: kubectl weft --help)"),
+                                    (("live", "sales", "a", "b"), 120, "not understood: a b (see: kubectl weft live"),
+                                    (("live",), 120, "(see: kubectl weft live --help)"),
+                                    (("live", ""), 120, "TRACE"),
+                                    (("live", "../../x"), 121, '"../../x" is no name of a Trace'),
+                                    (("status", "a\x1b[2J"), 121, '"a?[2J" is no name of a Trace'),
+                                    (("list", "-n", "a b"), 121, '"a b" is no name of a namespace'),
+                                    (("list", "--weft-namespace=a/b"), 121, '"a/b" is no name of a namespace')):
+            self.assertIn(said, self.weft(*words, status=status))
+        self.assertEqual(self.api.requests, [])
+        (self.folder / "file").write_text("")
+        self.assertIn("Not a directory", self.weft("download", "sales", "-o", self.folder / "file", status=122))
 
     def test_proves_and_verifies(self):
         script = self.folder / "get-token"
@@ -434,7 +450,11 @@ class Kubectl(LocalTest):
     def test_doctor_finds_what_is_wrong(self):
         self.api.traces["sales"]["status"]["pods"]["skipped"] = []
         self.api.traces["sales"]["status"]["events"] = {"recorded": 5, "delivered": 5}
+        smaller = {"type": "BuffersGranted", "status": "False", "reason": "MemoryLimit", "message": "smaller",
+                   "lastTransitionTime": "2026-01-02T03:04:05Z"}
+        self.api.traces["sales"]["status"]["conditions"].append(smaller)
         said = self.weft("doctor")
+        self.assertRegex(said, "note +Trace sales: BuffersGranted is False")
         for part in ("API server: v1.34.4", "relay: it answers", "namespace shop: it has the label", "node n1: its agent",
                      "Trace sales, node n1: Recording, 1 of 1 pods traced", "the relay has", "nothing is wrong"):
             self.assertIn(part, said)
@@ -448,7 +468,7 @@ class Kubectl(LocalTest):
         said = self.weft("doctor", "sales", status=1)
         for part in ("too old", "kubectl label namespace shop weft.dev/inject=enabled", "1 pods are not traced, NoLibrary",
                      "2 events were lost: 2 ring/full", "node n1: its agent is not ready", "node n2: it has pods",
-                     "wrong: 6 things"):
+                     "wrong: 6\n"):
             self.assertIn(part, said)
         self.assertIn("there is no Trace none", self.weft("doctor", "none", status=121))
         del self.api.objects["/apis/weft.dev/v1alpha1"]
