@@ -60,10 +60,11 @@ std::map<std::string, std::string> Headers(const BeastRequest& from) {
   return headers;
 }
 
-Request Convert(BeastRequest& from) {
+Request Convert(BeastRequest& from, const std::string& peer) {
   const std::string target(from.target());
   const std::size_t question = target.find('?');
-  return {.method = std::string(from.method_string()),
+  return {.peer = peer,
+          .method = std::string(from.method_string()),
           .path = target.substr(0, question),
           .query = question == std::string::npos ? "" : target.substr(question + 1),
           .body = std::move(from.body()),
@@ -107,8 +108,8 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>>,
                    public ConnectionBudget::Guest {
  public:
   template <typename... Args>
-  explicit Connection(Shared& shared, Args&&... args)
-      : shared_(shared), stream_(std::forward<Args>(args)...) {}
+  Connection(Shared& shared, std::string peer, Args&&... args)
+      : shared_(shared), peer_(std::move(peer)), stream_(std::forward<Args>(args)...) {}
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
   ~Connection() override { shared_.budget.Leave(*this); }
@@ -191,7 +192,7 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>>,
     BeastRequest request = parser_->release();
     keep_ = request.keep_alive();
     version_ = request.version();
-    request_ = Convert(request);
+    request_ = Convert(request, peer_);
     if (!shared_.slow || shared_.IsUrgent(request_)) return Write(Ask());
     asio::post(*shared_.slow, [self = this->shared_from_this()] {
       Response answer = self->Ask();
@@ -321,6 +322,7 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>>,
   }
 
   Shared& shared_;
+  const std::string peer_;  // its address
   std::shared_ptr<ssl::context> context_;
   Stream stream_;
   beast::flat_buffer buffer_{kMaxHeadBytes + kReadAtOnce};
@@ -419,7 +421,8 @@ class Server::Impl {
     const std::string peer = socket.remote_endpoint(error).address().to_string();
     if (error) return;  // gone already
     if (!shared_.options.tls) {
-      Admit(std::make_shared<Connection<PlainStream>>(shared_, std::move(socket)), peer, nullptr);
+      Admit(std::make_shared<Connection<PlainStream>>(shared_, peer, std::move(socket)), peer,
+            nullptr);
       return;
     }
     std::shared_ptr<ssl::context> context;
@@ -428,7 +431,7 @@ class Server::Impl {
       context = context_;
     }
     if (context == nullptr) return;
-    Admit(std::make_shared<Connection<TlsStream>>(shared_, std::move(socket), *context), peer,
+    Admit(std::make_shared<Connection<TlsStream>>(shared_, peer, std::move(socket), *context), peer,
           context);
   }
 

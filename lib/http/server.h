@@ -56,6 +56,7 @@ inline constexpr int kThreads = 2;
 inline constexpr std::size_t kBlockBytes = std::size_t{128} * 1024;
 
 struct Request {
+  std::string peer;  // its address, without the port
   std::string method;
   std::string path;  // as sent, without the query
   std::string query;

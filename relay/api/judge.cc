@@ -59,19 +59,21 @@ Judgement Failed(const Error& error, std::string who) {
 
 }  // namespace
 
-Judgement Judge::Decide(const Token& token, const Route& route) {
-  Judgement judgement = token.is_view() ? DecideView(token, route) : DecideUser(token, route);
+Judgement Judge::Decide(const Token& token, const Route& route, const std::string& peer) {
+  Judgement judgement =
+      token.is_view() ? DecideView(token, route, peer) : DecideUser(token, route, peer);
   if (judgement.verdict == Verdict::kAllowed && route.kubernetes_namespace == own_namespace_) {
     judgement.verdict = Verdict::kForbidden;
   }
   return judgement;
 }
 
-Judgement Judge::DecideView(const Token& token, const Route& route) {
+Judgement Judge::DecideView(const Token& token, const Route& route, const std::string& peer) {
   const std::string name = token.view_namespace + "/" + token.view_name;
   const std::string who = "view " + name;
   const std::string claimed = "a client that names view " + name;
-  const auto view = Believe("view/" + name, token.view_namespace, [&] { return AskView(token); });
+  const auto view =
+      Believe("view/" + name, {peer, token.view_namespace}, [&] { return AskView(token); });
   if (!view) return Failed(view.error(), claimed);
   if (!view->good || !IsSame(view->digest, Digest(token.secret)) ||
       clocks_.wall() >= view->expires) {
@@ -86,25 +88,25 @@ Judgement Judge::DecideView(const Token& token, const Route& route) {
   return judgement;
 }
 
-Judgement Judge::DecideUser(const Token& token, const Route& route) {
+Judgement Judge::DecideUser(const Token& token, const Route& route, const std::string& peer) {
   const std::string key = "user/" + Digest(token.secret);
-  const auto user = Believe(key, route.kubernetes_namespace, [&] { return AskUser(token); });
+  const Asker asker{peer, route.kubernetes_namespace};
+  const auto user = Believe(key, asker, [&] { return AskUser(token); });
   if (!user) return Failed(user.error(), "");
   if (!user->good) return {.verdict = Verdict::kUnknown};
   const std::string who = "user " + TextAt(user->user, {"username"});
-  const auto right =
-      Believe(key + "/" + route.kubernetes_namespace + "/" + route.trace,
-              route.kubernetes_namespace, [&] { return AskRight(user->user, route); });
+  const auto right = Believe(key + "/" + route.kubernetes_namespace + "/" + route.trace, asker,
+                             [&] { return AskRight(user->user, route); });
   if (!right) return Failed(right.error(), who);
   return {.verdict = right->good ? Verdict::kAllowed : Verdict::kForbidden,
           .who = who,
           .credential = key};
 }
 
-Judgement Judge::DecideAgent(const Token& token) {
+Judgement Judge::DecideAgent(const Token& token, const std::string& peer) {
   if (token.is_view()) return {.verdict = Verdict::kUnknown};
   const std::string key = "user/" + Digest(token.secret);
-  const auto user = Believe(key, std::nullopt, [&] { return AskUser(token); });
+  const auto user = Believe(key, {peer, std::nullopt}, [&] { return AskUser(token); });
   if (!user) return Failed(user.error(), "");
   if (!user->good) return {.verdict = Verdict::kUnknown};
   const std::string name = TextAt(user->user, {"username"});
@@ -115,18 +117,23 @@ Judgement Judge::DecideAgent(const Token& token) {
   return {.verdict = Verdict::kAllowed, .who = "agent of " + node, .credential = key, .node = node};
 }
 
-Result<Judge::Belief> Judge::Believe(const std::string& name,
-                                     const std::optional<std::string>& about_namespace,
+bool Judge::MayAsk(const Asker& asker, bool was_good, Clock::time_point now) {
+  if (was_good) return renewals_of_.Take(asker.about_namespace.value_or(""), now);
+  if (!questions_from_.Take(asker.peer, now)) return false;
+  if (!asker.about_namespace) return agent_questions_.Take(now);
+  return questions_of_.Take(*asker.about_namespace, now) && all_questions_.Take(now);
+}
+
+Result<Judge::Belief> Judge::Believe(const std::string& name, const Asker& asker,
                                      const Question& question) {
   {
     const std::lock_guard lock(mutex_);
     const auto now = clocks_.steady();
     const auto found = beliefs_.find(name);
     if (found != beliefs_.end() && now < found->second.until) return found->second;
-    const bool may_ask = about_namespace
-                             ? questions_of_.Take(*about_namespace, now) && all_questions_.Take(now)
-                             : agent_questions_.Take(now);
-    if (!may_ask) {
+    const bool was_good =
+        found != beliefs_.end() && found->second.good && now < found->second.until + kGoodLately;
+    if (!MayAsk(asker, was_good, now)) {
       return Fail(ErrorCode::kLimit, "too many questions about tokens");
     }
     if (questions_ >= kMaxQuestions) {
@@ -137,10 +144,17 @@ Result<Judge::Belief> Judge::Believe(const std::string& name,
   auto answer = question();
   const std::lock_guard lock(mutex_);
   questions_--;
-  if (!answer || answer->is_absent) return answer;
+  if (!answer) return answer;
+  if (answer->is_absent) {
+    beliefs_.erase(name);
+    return answer;
+  }
   const auto now = clocks_.steady();
   if (beliefs_.size() >= kMaxBelieved) {
-    std::erase_if(beliefs_, [now](const auto& entry) { return now >= entry.second.until; });
+    std::erase_if(beliefs_, [now](const auto& entry) {
+      const auto& belief = entry.second;
+      return now >= belief.until + (belief.good ? kGoodLately : std::chrono::seconds(0));
+    });
   }
   // Where there is no room, the question is asked again.
   answer->until = now + kBelieveTime;

@@ -60,11 +60,11 @@ class Judge {
   Judge(kube::Client& client, std::string own_namespace, Clocks clocks)
       : client_(client), own_namespace_(std::move(own_namespace)), clocks_(std::move(clocks)) {}
 
-  // Whether `token` opens what `route` names.
-  Judgement Decide(const Token& token, const Route& route);
+  // Whether `token` opens what `route` names. `peer`: the address that sent it.
+  Judgement Decide(const Token& token, const Route& route, const std::string& peer);
 
   // Whether the kubelet gave `token` to a pod of weft-agent, and on which node.
-  Judgement DecideAgent(const Token& token);
+  Judgement DecideAgent(const Token& token, const std::string& peer);
 
  private:
   // What the API server said of one question.
@@ -80,13 +80,19 @@ class Judge {
     kube::Json user;
   };
   using Question = std::function<Result<Belief>()>;
+  // Whose shares of questions a question uses: those of the address that asks, and of the namespace
+  // that it is about; std::nullopt: that of agents.
+  struct Asker {
+    std::string peer;
+    std::optional<std::string> about_namespace;
+  };
 
-  Judgement DecideView(const Token& token, const Route& route);
-  Judgement DecideUser(const Token& token, const Route& route);
+  Judgement DecideView(const Token& token, const Route& route, const std::string& peer);
+  Judgement DecideUser(const Token& token, const Route& route, const std::string& peer);
   // The belief of this name, or what `question` answers. An error: kLimit, or of the API server.
-  // `about_namespace`: whose share of questions is used; std::nullopt: that of agents.
-  Result<Belief> Believe(const std::string& name, const std::optional<std::string>& about_namespace,
-                         const Question& question);
+  Result<Belief> Believe(const std::string& name, const Asker& asker, const Question& question);
+  // Whether a question may be asked now. `was_good`: the last answer, a moment ago, was good.
+  bool MayAsk(const Asker& asker, bool was_good, Clock::time_point now);
   Result<Belief> AskView(const Token& token);
   Result<Belief> AskUser(const Token& token);
   Result<Belief> AskRight(const kube::Json& user, const Route& route);
@@ -98,7 +104,9 @@ class Judge {
   std::map<std::string, Belief> beliefs_;
   int questions_ = 0;  // that are being asked
   TokenBucket all_questions_{kQuestionRate, kQuestionBurst};
+  TokenBuckets questions_from_{kPeerQuestionRate, kPeerQuestionBurst, kMaxRated};
   TokenBuckets questions_of_{kNamespaceQuestionRate, kNamespaceQuestionBurst, kMaxRated};
+  TokenBuckets renewals_of_{kRenewalRate, kRenewalBurst, kMaxRated};
   TokenBucket agent_questions_{kAgentQuestionRate, kAgentQuestionBurst};
 };
 

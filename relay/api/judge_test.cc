@@ -21,7 +21,7 @@ class JudgeTest : public ::testing::Test {
                    const std::string& trace = "") {
     const std::string path = "/v1/namespaces/" + name_space + "/traces" +
                              (trace.empty() ? "" : "/" + trace + "/" + kUid + "/files");
-    return judge_.Decide(ParseToken(token, "").value(), ParseRoute(path).value());
+    return judge_.Decide(ParseToken(token, "").value(), ParseRoute(path).value(), peer_);
   }
   Verdict Of(const std::string& token, const std::string& name_space,
              const std::string& trace = "") {
@@ -29,6 +29,7 @@ class JudgeTest : public ::testing::Test {
   }
 
   TestCluster cluster_;
+  std::string peer_ = "198.18.1.1";
   Judge judge_{*cluster_.client, "weft", cluster_.clocks()};
 };
 
@@ -66,10 +67,10 @@ TEST_F(JudgeTest, AViewExpiresByTheApiServersClock) {
   Judge judge(*cluster_.client, "weft");
   const Token token = ParseToken(TestCluster::kToken, "").value();
   const Route route = ParseRoute("/v1/namespaces/shop/traces").value();
-  EXPECT_EQ(judge.Decide(token, route).verdict, Verdict::kAllowed);
+  EXPECT_EQ(judge.Decide(token, route, peer_).verdict, Verdict::kAllowed);
   cluster_.wall += 6h;
   Judge later(*cluster_.client, "weft");
-  EXPECT_EQ(later.Decide(token, route).verdict, Verdict::kUnknown);
+  EXPECT_EQ(later.Decide(token, route, peer_).verdict, Verdict::kUnknown);
 }
 
 TEST_F(JudgeTest, AViewOfMoreThanAnHourOpensNothing) {
@@ -131,7 +132,8 @@ TEST_F(JudgeTest, NothingOfWeftsOwnNamespaceIsGivenOut) {
   Judge judge(*cluster_.client, "shop", cluster_.clocks());
   const Route route = ParseRoute("/v1/namespaces/shop/traces").value();
   for (const std::string& token : {TestCluster::kToken, std::string("eyJ.good")}) {
-    EXPECT_EQ(judge.Decide(ParseToken(token, "").value(), route).verdict, Verdict::kForbidden);
+    EXPECT_EQ(judge.Decide(ParseToken(token, "").value(), route, peer_).verdict,
+              Verdict::kForbidden);
   }
 }
 
@@ -147,9 +149,40 @@ TEST_F(JudgeTest, AFloodOfWrongTokensLeavesOthersAlone) {
     last = Of("bank.v" + std::to_string(i) + "." + TestCluster::kSecret, "bank");
   }
   EXPECT_EQ(last, Verdict::kLimited);
-  EXPECT_LE(cluster_.questions(), kNamespaceQuestionBurst + 1);
+  EXPECT_LE(cluster_.questions(), kPeerQuestionBurst + 1);
   EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kAllowed);
   cluster_.Pass(kBelieveTime);
+  EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kAllowed);
+}
+
+TEST_F(JudgeTest, AFloodAboutANamespaceDoesNotEndWhatReadsThere) {
+  const std::string wrong = "." + TestCluster::kSecret;
+  EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kAllowed);
+  EXPECT_EQ(Of("eyJ.good", "shop", "sales"), Verdict::kAllowed);
+  for (int address = 0; address < 10; address++) {
+    peer_ = "198.18.2." + std::to_string(address);
+    for (int i = 0; i < 100; i++) (void)Of("shop.v" + std::to_string(i) + wrong, "shop");
+  }
+  for (int i = 0; i < 10; i++) {
+    EXPECT_EQ(Of("shop.new" + wrong, "shop"), Verdict::kLimited);
+    cluster_.Pass(kBelieveTime);
+    for (int j = 0; j < 100; j++) (void)Of("shop.v" + std::to_string(j) + wrong, "shop");
+    EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kAllowed);
+    EXPECT_EQ(Of("eyJ.good", "shop", "sales"), Verdict::kAllowed);
+  }
+}
+
+TEST_F(JudgeTest, AnAddressThatFloodsUsesUpNoOtherOnesQuestions) {
+  const auto agent = [this](const std::string& token) {
+    return judge_.DecideAgent(ParseToken(token, "").value(), peer_).verdict;
+  };
+  for (int i = 0; i < 500; i++) {
+    (void)agent("eyJ.bad" + std::to_string(i));
+    (void)Of("shop.v" + std::to_string(i) + "." + TestCluster::kSecret, "shop");
+  }
+  EXPECT_EQ(agent("eyJ.agent"), Verdict::kLimited);
+  peer_ = "198.18.1.2";
+  EXPECT_EQ(agent("eyJ.agent"), Verdict::kAllowed);
   EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kAllowed);
 }
 

@@ -33,20 +33,28 @@ inline constexpr std::size_t kMaxBelieved = 4096;
 // Requests of one credential: a download asks for each file of a Trace, one after the other.
 inline constexpr double kCredentialRate = 100;
 inline constexpr double kCredentialBurst = 400;
-// Requests of all.
-inline constexpr double kTotalRate = 1000;
-inline constexpr double kTotalBurst = 2000;
-// Questions to the API server about the tokens of one namespace, and of all. Tokens that are
-// remembered need none, so a flood of wrong tokens does not end a download that is under way.
-inline constexpr double kNamespaceQuestionRate = 5;
-inline constexpr double kNamespaceQuestionBurst = 50;
-inline constexpr double kQuestionRate = 50;
-inline constexpr double kQuestionBurst = 200;
-// Questions about tokens of agents, which users' tokens do not use up. A token that is remembered
-// needs none, so a node with many namespaces asks once.
-inline constexpr double kAgentQuestionRate = 50;
+// Requests from one address. The requests of all users come from the API servers' addresses, an
+// agent's from its pod's.
+inline constexpr double kPeerRate = 1000;
+inline constexpr double kPeerBurst = 2000;
+// Questions to the API server about tokens that are not known to be good: from one address, about
+// one namespace, and in total. An address has less than a namespace and agents together, so that
+// no single pod uses them up.
+inline constexpr double kPeerQuestionRate = 10;
+inline constexpr double kPeerQuestionBurst = 50;
+inline constexpr double kNamespaceQuestionRate = 20;
+inline constexpr double kNamespaceQuestionBurst = 100;
+inline constexpr double kQuestionRate = 100;
+inline constexpr double kQuestionBurst = 400;
+// The same total for tokens of agents, which users' tokens do not use up.
+inline constexpr double kAgentQuestionRate = 100;
 inline constexpr double kAgentQuestionBurst = 400;
-// Credentials and namespaces whose rates are remembered.
+// Questions about tokens of one namespace that were good a moment ago. They have a share of their
+// own: a flood of wrong tokens does not end what reads already.
+inline constexpr double kRenewalRate = 50;
+inline constexpr double kRenewalBurst = 100;
+inline constexpr std::chrono::seconds kGoodLately{60};
+// Credentials, addresses and namespaces whose rates are remembered.
 inline constexpr std::size_t kMaxRated = 4096;
 // Parts of files in one answer, and their bytes: any packet fits. Each thread of the API may hold
 // one such answer.
@@ -54,13 +62,15 @@ inline constexpr std::size_t kMaxParts = 256;
 inline constexpr std::size_t kMaxPartsBytes = std::size_t{4} << 20;
 // Files that are being sent to one credential at the same time.
 inline constexpr int kMaxDownloads = 16;
-// Archives that are being compressed for all; each holds about 1 MiB.
+// Archives that are being compressed for all, and for one namespace; each holds about 1 MiB.
 inline constexpr int kMaxCompressions = 24;
+inline constexpr int kMaxCompressionsOfNamespace = 8;
 
-// Lines of the log about requests: all of a quiet relay, the first ones of each second of a busy
-// one, with the count of those that were left out.
-inline constexpr double kAuditRate = 50;
-inline constexpr double kAuditBurst = 200;
+// Lines of the log about requests of one credential, or, where none is proved, of one address: a
+// quiet one has all of its lines, a busy one the first ones of each second, with the count of those
+// that were left out. So the requests of one client do not hide those of others.
+inline constexpr double kAuditRate = 5;
+inline constexpr double kAuditBurst = 100;
 
 // What one answer lists. The entry of a stream's chunk has about 150 bytes.
 inline constexpr std::size_t kMaxListedFiles = 50'000;

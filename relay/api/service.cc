@@ -158,16 +158,17 @@ Service::Outcome Service::Decide(const http::Request& request) {
   if (request.method != "GET" && request.method != "HEAD") {
     return {.response = Say(405, "GET and HEAD only"), .result = "bad_request"};
   }
-  if (!TakeTotal()) {
-    return {.response = Say(429, "too many requests of all clients: try again"),
+  if (!TakePeer(request.peer)) {
+    return {.response = Say(429, "too many requests from this address: try again"),
             .result = "limited"};
   }
   const auto token = ParseToken(request.Header("x-weft-token"), request.Header("authorization"));
   if (!token) return {.response = Say(401, token.error().message), .result = "no_token"};
   const auto route = ParseRoute(request.path);
   if (!route) return {.response = Say(404, route.error().message), .result = "not_found"};
-  const Judgement judgement =
-      route->verb == Verb::kGetTicket ? judge_.DecideAgent(*token) : judge_.Decide(*token, *route);
+  const Judgement judgement = route->verb == Verb::kGetTicket
+                                  ? judge_.DecideAgent(*token, request.peer)
+                                  : judge_.Decide(*token, *route, request.peer);
   Outcome outcome;
   switch (judgement.verdict) {
     case Verdict::kAllowed:
@@ -195,6 +196,7 @@ Service::Outcome Service::Decide(const http::Request& request) {
       break;
   }
   outcome.who = judgement.who;
+  outcome.credential = judgement.credential;
   if (!judgement.problem.empty()) outcome.note = judgement.problem;
   return outcome;
 }
@@ -332,7 +334,7 @@ Service::Outcome Service::GetArchive(const http::Request& request, const Route& 
   if (!range) return BadRequest(range.error());
   auto download = BeginDownload(credential);
   if (download == nullptr) return TooManyDownloads();
-  auto compression = route.is_compressed ? BeginCompression() : nullptr;
+  auto compression = route.is_compressed ? BeginCompression(route.kubernetes_namespace) : nullptr;
   if (route.is_compressed && compression == nullptr) {
     return {.response = Say(429, "too many archives are being compressed: ask for archive.tar"),
             .result = "limited"};
@@ -451,9 +453,9 @@ Service::Outcome Service::GetTicket(const Route& route, const Judgement& judgeme
                                {"seconds", relay_trust::kTicketLifetime.count()}})};
 }
 
-bool Service::TakeTotal() {
+bool Service::TakePeer(const std::string& peer) {
   const std::lock_guard lock(mutex_);
-  return total_.Take(Clock::now());
+  return peers_.Take(peer, Clock::now());
 }
 
 bool Service::TakeCredential(const std::string& credential) {
@@ -474,16 +476,27 @@ void Service::EndDownload(const std::string& credential) {
   if (--downloads_[credential] == 0) downloads_.erase(credential);
 }
 
-std::shared_ptr<void> Service::BeginCompression() {
-  std::shared_ptr<void> place(this, [this](void*) { compressions_--; });
-  return ++compressions_ > kMaxCompressions ? nullptr : place;
+std::shared_ptr<void> Service::BeginCompression(const std::string& name_space) {
+  const std::lock_guard lock(mutex_);
+  if (compressions_ >= kMaxCompressions) return nullptr;
+  int& count = compressions_of_[name_space];
+  if (count >= kMaxCompressionsOfNamespace) return nullptr;
+  compressions_++;
+  count++;
+  return {this, [this, name_space](void*) {
+            const std::lock_guard lock(mutex_);
+            compressions_--;
+            if (--compressions_of_[name_space] == 0) compressions_of_.erase(name_space);
+          }};
 }
 
 void Service::Audit(const http::Request& request, const Outcome& outcome) {
   uint64_t left_out = 0;
   {
     const std::lock_guard lock(mutex_);
-    if (!lines_.Take(Clock::now())) {
+    const std::string key =
+        outcome.credential.empty() ? "from " + request.peer : outcome.credential;
+    if (!lines_.Take(key, Clock::now())) {
       left_out_++;
       return;
     }
@@ -491,7 +504,12 @@ void Service::Audit(const http::Request& request, const Outcome& outcome) {
   }
   std::string line = "api: " + std::to_string(outcome.response.status) + " " + outcome.result +
                      ": " + ForLog(request.method) + " \"" + ForLog(request.path) + "\" by " +
-                     (outcome.who.empty() ? "unknown" : ForLog(outcome.who));
+                     (outcome.who.empty() ? "unknown" : ForLog(outcome.who)) + " from " +
+                     ForLog(request.peer);
+  // The API server's proxy adds the address of its client; others may send what they like.
+  if (const std::string forwarded = request.Header("x-forwarded-for"); !forwarded.empty()) {
+    line += " for " + ForLog(forwarded);
+  }
   if (!outcome.note.empty()) line += ": " + ForLog(outcome.note);
   if (left_out > 0) line += " (" + std::to_string(left_out) + " lines before this one left out)";
   log_(line);

@@ -45,6 +45,7 @@ class Service {
     http::Response response;
     const char* result = "ok";
     std::string who;
+    std::string credential;  // that is proved; "": none
     std::string note;
   };
   class FileSource;
@@ -65,13 +66,14 @@ class Service {
   Outcome GetFile(const http::Request& request, const Route& route, const std::string& credential);
   Outcome GetParts(const http::Request& request, const Route& route, const std::string& credential);
   Outcome GetTicket(const Route& route, const Judgement& judgement);
-  bool TakeTotal();
+  bool TakePeer(const std::string& peer);
   bool TakeCredential(const std::string& credential);
   // Null: the credential has kMaxDownloads already.
   std::shared_ptr<Download> BeginDownload(const std::string& credential);
   void EndDownload(const std::string& credential);
-  // Null: kMaxCompressions archives are being compressed already.
-  std::shared_ptr<void> BeginCompression();
+  // Null: kMaxCompressions archives, or kMaxCompressionsOfNamespace of this one, are being
+  // compressed already.
+  std::shared_ptr<void> BeginCompression(const std::string& name_space);
   void Audit(const http::Request& request, const Outcome& outcome);
 
   Judge& judge_;
@@ -82,11 +84,12 @@ class Service {
   const std::function<void(const std::string&)> log_;
   const relay_trust::Gate* const gate_;
   std::mutex mutex_;
-  TokenBucket total_{kTotalRate, kTotalBurst};
+  TokenBuckets peers_{kPeerRate, kPeerBurst, kMaxRated};
   TokenBuckets credentials_{kCredentialRate, kCredentialBurst, kMaxRated};
   std::map<std::string, int> downloads_;  // by credential
-  std::atomic<int> compressions_ = 0;
-  TokenBucket lines_{kAuditRate, kAuditBurst};
+  int compressions_ = 0;
+  std::map<std::string, int> compressions_of_;  // by namespace
+  TokenBuckets lines_{kAuditRate, kAuditBurst, kMaxRated};
   uint64_t left_out_ = 0;  // lines
 };
 

@@ -53,7 +53,8 @@ class ServiceTest : public ::testing::Test {
                      const std::string& token = TestCluster::kToken,
                      const std::string& if_range = "") {
     const size_t mark = std::min(path.find('?'), path.size());
-    http::Request request{.method = "GET",
+    http::Request request{.peer = peer_,
+                          .method = "GET",
                           .path = "/v1/namespaces/" + path.substr(0, mark),
                           .query = path.substr(std::min(mark + 1, path.size()))};
     if (!token.empty()) request.headers["x-weft-token"] = token;
@@ -81,6 +82,7 @@ class ServiceTest : public ::testing::Test {
     return "";
   }
 
+  std::string peer_ = "198.18.1.1";
   TestCluster cluster_;
   metrics::Registry metrics_{metrics::Part::kRelay};
   Judge judge_{*cluster_.client, "weft", cluster_.clocks()};
@@ -202,9 +204,7 @@ TEST_F(ServiceTest, CompressesAnArchive) {
   const std::string path = "shop/traces/sales/" + kUid + "/archive.tar";
   const std::string plain = Body(Get(path));
   std::vector<http::Response> answers;
-  for (int i = 0; i < kMaxCompressions; i++) {
-    answers.push_back(i < kMaxDownloads ? Get(path + ".zst") : Get(path + ".zst", "", "eyJ.good"));
-  }
+  for (int i = 0; i < kMaxCompressionsOfNamespace; i++) answers.push_back(Get(path + ".zst"));
   EXPECT_EQ(answers.back().content_type, "application/zstd");
   ASSERT_EQ(answers.back().source->bytes(), std::nullopt);
   std::string packed;
@@ -268,7 +268,8 @@ TEST_F(ServiceTest, RefusesWithoutAToken) {
 TEST_F(ServiceTest, EachRequestLeavesALine) {
   (void)Get("shop/traces");
   ASSERT_EQ(log_.size(), 1U);
-  EXPECT_EQ(log_[0], "api: 200 ok: GET \"/v1/namespaces/shop/traces\" by view shop/look");
+  EXPECT_EQ(log_[0],
+            "api: 200 ok: GET \"/v1/namespaces/shop/traces\" by view shop/look from 198.18.1.1");
   (void)Get("a\nb\"\x1b[0m" + std::string(1000, 'x'));
   EXPECT_EQ(log_[1].find('\n'), std::string::npos);
   EXPECT_THAT(log_[1], HasSubstr("a\\x0ab\\x22\\x1b[0m"));
@@ -284,6 +285,40 @@ TEST_F(ServiceTest, AFloodIsLimitedAndItsLinesAreCounted) {
   for (int i = 0; i < 3 * kCredentialBurst; i++) limited += Get(kSales).status == 429 ? 1 : 0;
   EXPECT_GT(limited, 0);
   EXPECT_LT(log_.size(), 3 * kCredentialBurst);
+}
+
+TEST_F(ServiceTest, AFloodFromOneAddressNeitherStopsNorHidesOthers) {
+  peer_ = "198.18.9.9";
+  for (int i = 0; i < 3 * kPeerBurst; i++) (void)Get("shop/traces", "", "");
+  EXPECT_EQ(Get("shop/traces", "", "").status, 429);
+  peer_ = "198.18.1.1";
+  EXPECT_EQ(Get("shop/traces").status, 200);
+  EXPECT_THAT(log_.back(), HasSubstr("by view shop/look from 198.18.1.1"));
+  EXPECT_EQ(Get("shop/traces", "", "").status, 401);
+  EXPECT_THAT(log_.back(), HasSubstr("by unknown from 198.18.1.1"));
+}
+
+TEST_F(ServiceTest, NamesTheClientOfTheApiServerInTheLog) {
+  http::Request request{.peer = peer_, .method = "GET", .path = "/x\x1b[31m"};
+  request.headers["x-forwarded-for"] = "10.0.0.7\n\x1b[2J";
+  (void)service_->Answer(request);
+  EXPECT_EQ(log_.back(),
+            "api: 401 no_token: GET \"/x\\x1b[31m\" by unknown from 198.18.1.1 for "
+            "10.0.0.7\\x0a\\x1b[2J");
+}
+
+TEST_F(ServiceTest, OneNamespaceDoesNotTakeAllCompressions) {
+  const std::string archive = "shop/traces/sales/" + kUid + "/archive.tar.zst";
+  std::vector<http::Response> held;
+  for (int i = 0; i < kMaxCompressionsOfNamespace; i++) held.push_back(Get(archive));
+  EXPECT_EQ(held.back().status, 200);
+  EXPECT_EQ(Get(archive).status, 429);
+  EXPECT_EQ(Get(archive, "", "eyJ.good").status, 429);
+  cluster_.only_namespace = "bank";
+  cluster_.Pass(kBelieveTime);
+  EXPECT_EQ(Get("bank/traces/sales/" + kUid + "/archive.tar.zst", "", "eyJ.good").status, 200);
+  held.pop_back();
+  EXPECT_EQ(Get(archive).status, 200);
 }
 
 // docs/openapi/relay.yaml, as JSON.

@@ -86,7 +86,7 @@ struct TestCluster {
     const kube::Json& what = body["spec"]["resourceAttributes"];
     const bool allowed = body["spec"]["user"] == "jo" &&
                          body["spec"]["groups"] == kube::Json({"dev"}) &&
-                         what["namespace"] == "shop" && what["verb"] == "get" &&
+                         what["namespace"] == only_namespace && what["verb"] == "get" &&
                          what["group"] == "weft.dev" && what["resource"] == "traces" &&
                          (only_trace.empty() || what.value("name", "") == only_trace);
     return Reply(201, {{"status", {{"allowed", allowed}}}});
@@ -96,7 +96,8 @@ struct TestCluster {
   Clock::time_point steady{1h};
   kube::Json view;
   kube::Json audiences = kube::Json::array({"weft-relay"});
-  std::string only_trace;  // to which the user's Role is limited; "": to none
+  std::string only_trace;               // to which the user's Role is limited; "": to none
+  std::string only_namespace = "shop";  // in which the user may get Traces
   bool failing = false;
   std::unique_ptr<kube::Client> client;
 
