@@ -98,8 +98,8 @@ class FeedTest : public testing::Test {
 };
 
 TEST_F(FeedTest, PassesAllThatThereIsAndThenWhatChanges) {
-  pods_ = {Pod("p1"), Pod("p2")};
-  orders_ = {Order("o1")};
+  pods_ = Json::array({Pod("p1"), Pod("p2")});
+  orders_ = Json::array({Order("o1")});
   Start();
   RunUntilListed();
   ASSERT_EQ(All<PodsListed>()[0].pods.size(), 2u);
@@ -135,7 +135,7 @@ TEST_F(FeedTest, AsksForThisNodesOnly) {
 TEST_F(FeedTest, AnObjectThatIsNoSessionOfThisNodeIsNotPassed) {
   Json broken = Order("broken");
   broken["spec"].erase("traceUid");
-  orders_ = {Order("elsewhere", "n2"), broken, Order("o1")};
+  orders_ = Json::array({Order("elsewhere", "n2"), broken, Order("o1")});
   Start();
   RunUntilListed();
   ASSERT_EQ(All<OrdersListed>()[0].orders.size(), 1u);
@@ -150,7 +150,7 @@ TEST_F(FeedTest, AnObjectThatIsNoSessionOfThisNodeIsNotPassed) {
 
 TEST_F(FeedTest, AFailureIsToldAndTriedAgain) {
   failures_ = 2;
-  orders_ = {Order("o1")};
+  orders_ = Json::array({Order("o1")});
   Start();
   RunUntilListed();
   const auto failed = All<WatchFailed>();
