@@ -37,7 +37,9 @@ class StringType : public Type<std::string> {
     if (!rules_.may_be_empty && rules_.allowed.empty()) out.Add("minLength", Value::Number(1));
     out.Add("maxLength", Value::Number(static_cast<std::int64_t>(rules_.max)));
     if (!rules_.allowed.empty()) {
-      AddRules(out, {{"self.matches(r'" + rules_.pattern + "')", rules_.allowed, ""}});
+      const std::string& cheap = rules_.cheap_rule;
+      AddRules(out, {{cheap.empty() ? "self.matches(r'" + rules_.pattern + "')" : cheap,
+                      rules_.allowed, ""}});
     } else if (!rules_.pattern.empty()) {
       out.Add("pattern", Value::String(rules_.pattern));
     }

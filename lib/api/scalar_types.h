@@ -29,6 +29,9 @@ struct StringRules {
   // The values that the pattern allows, for people: "must be ...". The API server shows this in
   // place of the pattern, which must not match the empty string.
   std::string allowed;
+  // A rule in CEL that is used in place of the pattern: a looser one, where a Trace may have so
+  // many texts that the API server refuses the CRD for the estimated cost of the pattern.
+  std::string cheap_rule;
   std::string format;  // openAPI's, "": none
   bool may_be_empty = false;
 };

@@ -37,7 +37,8 @@ TypePtr<std::string> LabelKey() {
   return String({.type_name = "label key",
                  .max = limits::kLabelKey,
                  .check = CheckLabelKey,
-                 .pattern = std::string(kLabelKeyPattern)});
+                 .pattern = std::string(kLabelKeyPattern),
+                 .allowed = "must be the key of a label, such as app or example.com/tier"});
 }
 
 TypePtr<std::string> LabelValue() {
@@ -45,24 +46,27 @@ TypePtr<std::string> LabelValue() {
                  .max = limits::kLabelValue,
                  .check = CheckLabelValue,
                  .pattern = std::string(kLabelValuePattern),
+                 .allowed = "must be the value of a label: letters, digits, - _ and ., at most 63, "
+                            "with a letter or digit at both ends",
                  .may_be_empty = true});
 }
 
-// If a Trace may have very many of a field, the API server has no time for the rule that says what
-// is allowed, and shows the pattern.
-enum class Refusal { kInWords, kAsPattern };
+StringRules EventPattern() {
+  return {.type_name = "event pattern",
+          .max = limits::kEventName,
+          .check = CheckEventPattern,
+          .pattern =
+              "^([A-Za-z0-9_.$*-]+:[A-Za-z0-9_.$*-]+|[A-Za-z0-9_.$-]*\\*"
+              "[A-Za-z0-9_.$*-]*)$",
+          .allowed =
+              "must be provider:event, such as shop:order_placed; * stands for any "
+              "characters, as in shop:*"};
+}
 
-TypePtr<std::string> EventPattern(Refusal refusal = Refusal::kInWords) {
-  const bool in_words = refusal == Refusal::kInWords;
-  return String(
-      {.type_name = "event pattern",
-       .max = limits::kEventName,
-       .check = CheckEventPattern,
-       .pattern = "^([A-Za-z0-9_.$*-]+:[A-Za-z0-9_.$*-]+|[A-Za-z0-9_.$-]*\\*"
-                  "[A-Za-z0-9_.$*-]*)$",
-       .allowed = in_words ? "must be provider:event, such as shop:order_placed; * stands for any "
-                             "characters, as in shop:*"
-                           : ""});
+TypePtr<std::string> ExcludedEvents() {
+  StringRules rules = EventPattern();
+  rules.cheap_rule = "self.matches(r'^[\\w$*.:-]+$') && self.matches('[:*]')";
+  return String(rules);
 }
 
 TypePtr<std::string> KernelPattern() {
@@ -74,13 +78,18 @@ TypePtr<std::string> KernelPattern() {
                             "characters, as in sched_*"});
 }
 
-TypePtr<std::string> PrintablePattern(std::size_t max, Refusal refusal = Refusal::kInWords) {
+TypePtr<std::string> PrintablePattern(std::size_t max) {
+  return String({.type_name = "pattern",
+                 .max = max,
+                 .check = CheckPrintablePattern,
+                 .pattern = "^[^\\x00-\\x1f\\x7f]+$",
+                 .allowed = "must be a name without control characters"});
+}
+
+// Names of functions are so long that any pattern costs too much.
+TypePtr<std::string> ExcludedFunctions() {
   return String(
-      {.type_name = "pattern",
-       .max = max,
-       .check = CheckPrintablePattern,
-       .pattern = "^[^\\x00-\\x1f\\x7f]+$",
-       .allowed = refusal == Refusal::kInWords ? "must be a name without control characters" : ""});
+      {.type_name = "pattern", .max = limits::kFunctionName, .check = CheckPrintablePattern});
 }
 
 TypePtr<std::string> Identifier(std::size_t max) {
@@ -189,10 +198,10 @@ TypePtr<EventRule> EventRuleSchema() {
   using T = EventRule;
   return Object<T>(
       "EventRule",
-      {MakeField("name", &T::name, EventPattern(),
+      {MakeField("name", &T::name, String(EventPattern()),
                  "Tracepoints to record: provider:event, where * matches any characters.",
                  kRequired),
-       MakeField("exclude", &T::exclude, Exclusions(EventPattern(Refusal::kAsPattern)),
+       MakeField("exclude", &T::exclude, Exclusions(ExcludedEvents()),
                  "Patterns of tracepoints that are not recorded even if name matches."),
        MakeField("logLevel", &T::log_level, LogLevelSchema(),
                  "Record only events of these log levels. Absent: all levels."),
@@ -205,7 +214,8 @@ TypePtr<FunctionArg> FunctionArgSchema() {
     return String({.type_name = "string",
                    .max = max,
                    .check = CheckPrintablePattern,
-                   .pattern = "^[^\\x00-\\x1f\\x7f]+$"});
+                   .pattern = "^[^\\x00-\\x1f\\x7f]+$",
+                   .allowed = "must be a text without control characters"});
   };
   return Object<A>(
       "FunctionArg",
@@ -257,8 +267,7 @@ TypePtr<FunctionRule> FunctionRuleSchema() {
            "object", &T::object, PrintablePattern(limits::kFileName),
            "File name of the program or library that has the function; may be a pattern, such "
            "as libmylib.so*. Absent: any file."),
-       MakeField("exclude", &T::exclude,
-                 Exclusions(PrintablePattern(limits::kFunctionName, Refusal::kAsPattern)),
+       MakeField("exclude", &T::exclude, Exclusions(ExcludedFunctions()),
                  "Patterns of functions that are not recorded even if name matches."),
        MakeField(
            "record", &T::record,

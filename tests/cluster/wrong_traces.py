@@ -10,6 +10,7 @@ KERNEL_NAME = "must be a name of letters, digits, _ . $ and -; * stands for any 
 NOTHING = "records nothing: give user.events, user.functions, kernel.tracepoints, kernel.syscalls, " \
           "kernel.probes or kernel.userProbes"
 SIZE = "must be a quantity of bytes that is a power of two, 4Ki to 64Mi"
+LABEL = "must be the value of a label: letters, digits, - _ and ., at most 63"
 IDENTIFIER = "must be letters, digits and _, and begin with a letter or _"
 
 
@@ -33,8 +34,8 @@ def user_probe(**rule):
     return {"kernel": {"userProbes": [{"name": "p", "object": "/lib/libm.so.6", **rule}]}}
 
 
-def labels(**requirement):
-    return user(pods={"selector": {"matchExpressions": [{"key": "app", **requirement}]}})
+def labels(key="app", **requirement):
+    return user(pods={"selector": {"matchExpressions": [{"key": key, **requirement}]}})
 
 
 # (spec, parts of the message)
@@ -52,6 +53,8 @@ WRONG = [
     (event(name=""), [("spec.user.events[0].name", EVENT)]),
     (event(name="shop:[a-z]+"), [("spec.user.events[0].name", EVENT)]),
     (event(), [("spec.user.events[0].name", "Required value")]),
+    (event(name="a:*", exclude=["a:b", "shop"]), [("spec.user.events[0].exclude[1]", EVENT)]),
+    (event(name="a:*", exclude=["a:[a-z]+"]), [("spec.user.events[0].exclude[0]", EVENT)]),
     (event(name="a:*", logLevel={"atLeast": "inof"}),
      [("spec.user.events[0].logLevel.atLeast", 'supported values: "emerg", "alert"')]),
     (event(name="a:*", logLevel="info"), [("spec.user.events[0].logLevel", "must be of type object")]),
@@ -64,6 +67,10 @@ WRONG = [
      [("spec.user.functions[0].record[0]", 'supported values: "entry", "exit", "call"')]),
     (function(name="f", args=[{"name": "1st", "type": "int32"}]),
      [("spec.user.functions[0].args[0].name", IDENTIFIER)]),
+    (function(name="f", exclude=[""]), [("spec.user.functions[0].exclude[0]", "should be at least 1 chars long")]),
+    (function(name="f", args=[{"name": "a", "type": "bytes", "length": "n\n", "path": "a->b\n"}]),
+     [("spec.user.functions[0].args[0].length", "must be a text without control characters"),
+      ("spec.user.functions[0].args[0].path", "must be a text without control characters")]),
     ({"user": {"events": EVENTS, "attach": "yes"}}, [("spec.user.attach", "must be of type boolean")]),
     (user(context=["vpdi"]), [("spec.context[0]", "must be one of callstack-kernel, callstack-user")]),
     (user(context=["vpid", "vpid"]), [("spec.context[1]", "Duplicate value")]),
@@ -80,6 +87,12 @@ WRONG = [
      [("spec.pods.containers[0]", "must be the name of a container: lower-case letters, digits and -")]),
     (labels(operator="in", values=["shop"]),
      [("spec.pods.selector.matchExpressions[0].operator", 'supported values: "In", "NotIn"')]),
+    (labels(operator="In", values=["-shop"]),
+     [("spec.pods.selector.matchExpressions[0].values[0]", LABEL)]),
+    (labels(key="my app", operator="Exists"),
+     [("spec.pods.selector.matchExpressions[0].key", "must be the key of a label, such as app or example.com/tier")]),
+    (user(pods={"selector": {"matchLabels": {"app": "my shop"}}}),
+     [("spec.pods.selector.matchLabels[app]", LABEL)]),
     (labels(operator="In"), [("spec.pods.selector.matchExpressions[0]", "must have values with In and NotIn")]),
     ({"kernel": {"tracepoints": [{"name": "sched switch"}]}},
      [("spec.kernel.tracepoints[0].name", KERNEL_NAME)]),
