@@ -107,10 +107,14 @@ EventFilter::EventFilter(std::string_view text)
       program_(CompileFilter(text).value_or(std::vector<std::uint8_t>())) {}
 
 FilterFit EventFilter::Fit(const EventDescription& event) const {
-  constexpr weft_filter_contexts kContexts{.find = FindContext};
   const auto description = event.Encode();
-  if (program_.empty() || !description) return FilterFit::kFits;
-  return FitFilter(program_, *description, kContexts).value_or(FilterFit::kFits);
+  return description ? Fit(*description) : FilterFit::kFits;
+}
+
+FilterFit EventFilter::Fit(const std::vector<std::uint8_t>& description) const {
+  constexpr weft_filter_contexts kContexts{.find = FindContext};
+  if (program_.empty()) return FilterFit::kFits;
+  return FitFilter(program_, description, kContexts).value_or(FilterFit::kFits);
 }
 
 ParseOptions CheckingFilters() {

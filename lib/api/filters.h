@@ -50,8 +50,9 @@ class EventFilter {
 
   // As FieldsOfFilter.
   [[nodiscard]] const std::vector<std::string>& fields() const { return fields_; }
-  // Returns kFits if that cannot be decided.
+  // Return kFits if that cannot be decided. `description`: lib/event/description.h.
   [[nodiscard]] FilterFit Fit(const EventDescription& event) const;
+  [[nodiscard]] FilterFit Fit(const std::vector<std::uint8_t>& description) const;
 
  private:
   std::vector<std::string> fields_;

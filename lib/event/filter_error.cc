@@ -31,17 +31,6 @@ size_t LineBegin(std::string_view expression, size_t offset) {
   return expression.substr(0, offset).rfind('\n') + 1;
 }
 
-// Returns a printable text with equally many bytes, so that offsets stay valid.
-std::string Printable(std::string_view line) {
-  std::string out(line);
-  for (char& c : out) {
-    if (static_cast<uint8_t>(c) < 0x20 || c == 0x7f) c = ' ';
-  }
-  if (IsPrintableUtf8(out)) return out;
-  std::ranges::replace_if(out, [](char c) { return static_cast<uint8_t>(c) >= 0x80; }, '?');
-  return out;
-}
-
 // Return the place `count` characters on from `at`, or back.
 size_t Forward(std::string_view line, size_t at, size_t count) {
   while (at < line.size() && count > 0) {

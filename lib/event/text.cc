@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "lib/event/text.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -52,6 +53,16 @@ bool IsPrintableUtf8(std::string_view text) {
     if (!TakeCodePoint(text)) return false;
   }
   return true;
+}
+
+std::string Printable(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) {
+    if (static_cast<uint8_t>(c) < 0x20 || c == 0x7f) c = ' ';
+  }
+  if (IsPrintableUtf8(out)) return out;
+  std::ranges::replace_if(out, [](char c) { return static_cast<uint8_t>(c) >= 0x80; }, '?');
+  return out;
 }
 
 bool IsIdentifier(std::string_view text) {

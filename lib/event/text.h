@@ -4,6 +4,7 @@
 #ifndef WEFT_LIB_EVENT_TEXT_H_
 #define WEFT_LIB_EVENT_TEXT_H_
 
+#include <string>
 #include <string_view>
 
 namespace weft {
@@ -11,6 +12,10 @@ namespace weft {
 // Well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms) without control characters (below
 // U+0020, U+007F to U+009F).
 [[nodiscard]] bool IsPrintableUtf8(std::string_view text);
+
+// Returns a printable text with equally many bytes: control characters become spaces and, if it is
+// not well-formed UTF-8 then, bytes above U+007F question marks.
+[[nodiscard]] std::string Printable(std::string_view text);
 
 // Is it a C identifier: [A-Za-z_][A-Za-z0-9_]*?
 [[nodiscard]] bool IsIdentifier(std::string_view text);

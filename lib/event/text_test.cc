@@ -30,6 +30,12 @@ TEST(PrintableUtf8, RefusesControlCharacters) {
   EXPECT_FALSE(IsPrintableUtf8("\xc2\x9b")) << "U+009B starts escape sequences too";
 }
 
+TEST(Printable, KeepsWhatIsPrintableAndTheLength) {
+  EXPECT_EQ(Printable("gr\xc3\xb6\xc3\x9ft"), "gr\xc3\xb6\xc3\x9ft");
+  EXPECT_EQ(Printable("a\x1b[31m\xff\x7f"), "a [31m? ");
+  EXPECT_EQ(Printable("\xc2\x9bm"), "??m");
+}
+
 TEST(Identifier, IsAnIdentifierOfC) {
   for (const char* text : {"a", "_", "_1", "Aa0_z"}) EXPECT_TRUE(IsIdentifier(text)) << text;
   for (const char* text : {"", "1a", "a-b", "a b", "a.b", "a:b", "\xc3\xb6"})

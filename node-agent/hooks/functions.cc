@@ -16,6 +16,7 @@
 #include "lib/elf/elf_image.h"
 #include "lib/elf/go_table.h"
 #include "lib/event/match.h"
+#include "lib/event/text.h"
 #include "node-agent/hooks/cpp_names.h"
 #include "node-agent/hooks/go_functions.h"
 #include "node-agent/hooks/limits.h"
@@ -192,6 +193,8 @@ class Reader {
     if (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE)
       file_.values.push_back(symbol.of.st_value);
     if (type != STT_FUNC && type != STT_GNU_IFUNC) return;
+    // Such a name would make descriptions of events that readers refuse.
+    if (!IsPrintableUtf8(symbol.name)) return;
     const std::string name = WithoutVersion(symbol.name);
     if (IsOfSanitizer(name)) of_sanitizer_.insert(symbol.of.st_value);
     OfferNear(name);
@@ -342,6 +345,11 @@ bool Covers(const HookRule& earlier, const HookRule& rule) {
              [&](FunctionMoment moment) {
                return earlier.rule.Records(moment) || !rule.rule.Records(moment);
              });
+}
+
+bool MeansObject(const std::string& pattern, const std::string& object) {
+  if (pattern.empty() || Matches(pattern, object)) return true;
+  return pattern.find(".so") != std::string::npos && Matches(pattern + ".*", object);
 }
 
 bool MeansFunction(const std::string& pattern, const std::string& symbol, std::string& event_name) {

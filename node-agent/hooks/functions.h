@@ -26,6 +26,10 @@ struct HookRule {
   bool operator==(const HookRule&) const = default;
 };
 
+// Does a rule's object match this file name? The versions at the end of a library's name may be
+// left out: programs load libx.so.1, which is a link to libx.so.1.2.
+bool MeansObject(const std::string& pattern, const std::string& object);
+
 // Does a pattern of a rule (name or exclude) match this symbol: the symbol itself, or one of its
 // C++ names (cpp_names.h)? Writes the name that it matches: the event gets this name, so that the
 // rule's pattern, or SpellPattern of it, matches the event, too.

@@ -3,8 +3,12 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <memory>
 
 #include "lib/base/unique_fd.h"
@@ -196,6 +200,36 @@ TEST(Functions, StartIsRefused) {
   const auto found = FunctionsOf("_start");
   ASSERT_EQ(found.size(), 1u);
   EXPECT_NE(found[0].why_not, "");
+}
+
+// Returns the bytes of this program with one name in place of another one of equal length.
+UniqueFd SelfWith(const std::string& name, const std::string& other) {
+  std::ifstream self("/proc/self/exe", std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(self)), {});
+  for (size_t at = 0; (at = bytes.find(name, at)) != std::string::npos; at += other.size())
+    bytes.replace(at, name.size(), other);
+  UniqueFd file(memfd_create("self", MFD_CLOEXEC));
+  EXPECT_EQ(write(file.get(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  return file;
+}
+
+TEST(Functions, WithNamesThatCannotBePrintedAreNotFound) {
+  const UniqueFd file = SelfWith("hooks_test_alias", "hooks_test_\x1b[31m");
+  const auto found = ReadFunctions(file.get(), {{"t", {.name = "hooks_test_*"}}}, {0});
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_FALSE(found->functions.empty());
+  for (const Function& function : found->functions)
+    EXPECT_EQ(function.name.find('\x1b'), std::string::npos);
+}
+
+TEST(Objects, MayBeNamedWithoutTheirLastVersions) {
+  EXPECT_TRUE(MeansObject("", "any"));
+  for (const char* pattern : {"libx.so.1.2", "libx.so.1", "libx.so", "lib*.so", "libx.so*"})
+    EXPECT_TRUE(MeansObject(pattern, "libx.so.1.2")) << pattern;
+  for (const char* pattern : {"libx", "libx.so.1.2.3", "libx.so.2", "liby.so", "x.so"})
+    EXPECT_FALSE(MeansObject(pattern, "libx.so.1.2")) << pattern;
+  EXPECT_FALSE(MeansObject("libx.so.1", "libx.so.12"));
+  EXPECT_FALSE(MeansObject("python3", "python3.11"));
 }
 
 TEST(Objects, OfTheRuntimeAreRefused) {

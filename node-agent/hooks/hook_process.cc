@@ -11,7 +11,6 @@
 #include "lib/api/filters.h"
 #include "lib/api/function_args.h"
 #include "lib/api/function_sets.h"
-#include "lib/event/match.h"
 #include "node-agent/hooks/code_change.h"
 #include "node-agent/hooks/displace.h"
 #include "node-agent/hooks/give_back.h"
@@ -49,7 +48,7 @@ class Planner {
     const std::string why_not = WhyNotObject(object.name);
     for (size_t i = 0; i < rules_.size(); ++i) {
       const std::string& pattern = rules_[i].rule.object;
-      if (!pattern.empty() && !weft_glob_match_str(pattern.c_str(), object.name.c_str())) continue;
+      if (!MeansObject(pattern, object.name)) continue;
       if (!pattern.empty()) named.push_back(i);
       const bool is_hooked =
           why_not.empty() || (IsCLibrary(object.name) && api::IsOfCLibrarySet(rules_[i].rule.name));
@@ -146,6 +145,11 @@ class Planner {
       if (const std::string why = rule.Records(moment) ? WhyNotFiltered(rule, moment) : "";
           !why.empty())
         return refuse(why);
+    for (const Moment moment : kMoments)
+      if (rule.Records(moment) && ComparesOtherTypes(rule, function.name, moment))
+        return refuse(
+            "its filter compares a number with text, or text with a number; an argument is text if "
+            "args of the rule say so: {name: path, type: string}");
     NewHook hook{.address = object.begin - file.lowest + function.value,
                  .code = {},
                  .rule = &rule,
@@ -201,6 +205,14 @@ class Planner {
     if (std::string why = ResolvePaths(known->second, rule); !why.empty()) return why;
     return add(known->second.args,
                file.has_servers_types ? TypeSource::kServer : TypeSource::kDebugInformation);
+  }
+
+  static bool ComparesOtherTypes(const api::FunctionRule& rule, const std::string& function,
+                                 Moment moment) {
+    if (rule.filter.empty()) return false;
+    weft_event event{};
+    const auto description = Describe(rule, function, moment, event);
+    return description && api::EventFilter(rule.filter).Fit(*description) == api::FilterFit::kTypes;
   }
 
   // Reads the function as it is without a hook.

@@ -17,7 +17,7 @@
 #include "lib/api/function_sets.h"
 #include "lib/base/background.h"
 #include "lib/base/processes.h"
-#include "lib/event/match.h"
+#include "lib/event/text.h"
 #include "lib/ipc/local_socket.h"
 #include "node-agent/hooks/limits.h"
 
@@ -273,6 +273,7 @@ void HookService::TakeOrders() {
       refusals_.erase(KeyOf(container.of));
       for (const HookRule& rule : container.of.rules) {
         refused_.erase(Quoted(rule));
+        has_refused_object_.erase(Quoted(rule));
         recorded_as_.erase(Quoted(rule));
       }
     }
@@ -526,7 +527,9 @@ void HookService::Record(int32_t pid, const Container& container, const Status& 
   for (const std::string& object : report.objects)
     if (objects_.size() < kMaxObjectNames) objects_.insert(object);
   for (const RefusedFunction& refused : report.refused)
-    if (!refused.exit_only && !refused.function.empty())
+    if (refused.function.empty())
+      has_refused_object_.insert(Quoted(rules[refused.rule]));
+    else if (!refused.exit_only)
       refused_.insert(Quoted(rules[refused.rule]));
   for (const HookRule& rule : rules) hints_[Quoted(rule)] = Hint(rule);
   // One line for each reason.
@@ -564,7 +567,7 @@ std::string HookService::Hint(const HookRule& rule) const {
   if (refused_.contains(Quoted(rule))) return "";
   if (rule.rule.set) return "; no process has loaded a library that has its functions";
   if (!pattern.empty() && std::ranges::none_of(objects_, [&](const std::string& object) {
-        return weft_glob_match_str(pattern.c_str(), object.c_str());
+        return MeansObject(pattern, object);
       })) {
     NearNames near(pattern);
     for (const std::string& object : objects_) {
@@ -573,7 +576,9 @@ std::string HookService::Hint(const HookRule& rule) const {
       if (const size_t at = object.find(".so."); at != std::string::npos)
         near.Offer(object.substr(0, at + 3), "");
     }
-    return "; no process has loaded a file \"" + pattern + "\"" + DidYouMean(near.best());
+    return "; no process has loaded a file \"" + pattern + "\"" +
+           (near.best().empty() ? " (names of links do not count: see readlink -f)"
+                                : DidYouMean(near.best()));
   }
   if (const auto as = recorded_as_.find(Quoted(rule)); as != recorded_as_.end())
     return "; an earlier rule has this function already, as " + as->second.name;
@@ -583,12 +588,15 @@ std::string HookService::Hint(const HookRule& rule) const {
            "pthread, dl and io are recorded there";
   const auto near = near_names_.find(Quoted(rule));
   if (near == near_names_.end() || near->second.best().empty())
-    return "; no file that a process loaded has it (see nm -C or nm -D)";
+    return has_refused_object_.contains(Quoted(rule))
+               ? "; no other file that a process loaded has it"
+               : "; no file that a process loaded has it (see nm -C or nm -D)";
   return "; there is no such function" + DidYouMean(near->second.best());
 }
 
 // Under the lock.
-void HookService::Note(const Container& container, const std::string& text) {
+void HookService::Note(const Container& container, const std::string& line) {
+  const std::string text = Printable(line);  // it may have a path
   if (noted_.size() < kMaxNotes && noted_.insert(text).second) notes_.push_back(text);
   std::set<std::string>& refusals = refusals_[KeyOf(container.of)];
   if (refusals.size() < kMaxNotes && refusals.insert(text).second) ++news_;

@@ -146,7 +146,7 @@ class HookService {
   void Record(int32_t pid, const Container& container, const Status& status,
               const HookReport& report);
   bool SetFailure(int32_t pid, Failure failure);
-  void Note(const Container& container, const std::string& text);
+  void Note(const Container& container, const std::string& line);
   [[nodiscard]] std::string Hint(const HookRule& rule) const;
   [[nodiscard]] bool IsCovered(const HookRule& rule) const;
   [[nodiscard]] const Container* ContainerOf(const std::string& pod,
@@ -174,6 +174,7 @@ class HookService {
   // By the text of the rule: functions and their objects.
   std::map<std::string, HookedFunctions> hooked_;
   std::set<std::string> refused_;                // likewise: rules with a function that is refused
+  std::set<std::string> has_refused_object_;     // likewise: with an object that is refused
   std::map<std::string, std::string> hints_;     // likewise: what may be meant instead
   std::map<std::string, NearNames> near_names_;  // likewise
   std::map<std::string, EarlierRule> recorded_as_;   // likewise: of rules whose function it has

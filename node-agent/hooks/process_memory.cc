@@ -12,6 +12,7 @@
 #include <cstdio>
 
 #include "lib/base/open_in_root.h"
+#include "lib/event/text.h"
 #include "node-agent/hooks/limits.h"
 
 namespace weft::hooks {
@@ -105,7 +106,7 @@ std::vector<LoadedObject> ObjectsOf(const std::vector<MappedRange>& ranges) {
       if (range.offset != 0) continue;
       LoadedObject& object = objects.emplace_back();
       object.path = range.path;
-      object.name = range.path.substr(range.path.rfind('/') + 1);
+      object.name = Printable(range.path.substr(range.path.rfind('/') + 1));
       if (constexpr std::string_view kDeleted = " (deleted)"; object.name.ends_with(kDeleted))
         object.name.resize(object.name.size() - kDeleted.size());
       object.device = range.device;

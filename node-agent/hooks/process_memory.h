@@ -44,7 +44,7 @@ Result<std::vector<MappedRange>> ReadRanges(int32_t pid);
 // An object file that is mapped with code.
 struct LoadedObject {
   std::string path;
-  std::string name;  // the last part of the path
+  std::string name;  // the last part of the path, made printable
   std::string device;
   uint64_t inode = 0;
   uint64_t begin = 0;  // of its first mapping, which has the file's first bytes

@@ -99,6 +99,10 @@ class Types(FunctionsTest):
                       "that is recorded in the debug information: leave it out", err)
         self.assertEqual(events, {})
 
+    def test_filter_that_compares_a_pointer_with_text_is_refused(self):
+        _, err = self.run_program(function_yaml("typed", target=PROGRAM.name, where='text == "na*"'), status=BAD_INPUT)
+        self.assertIn("typed of local_functions_typed is not recorded: its filter compares a number with text", err)
+
     def test_function_is_found_in_symbols_that_the_program_has_packed(self):
         symbols, packed = self.folder / "symbols", self.folder / "symbols.xz"
         subprocess.run(["objcopy", "--only-keep-debug", "--strip-debug", PROGRAM, symbols], check=True)
