@@ -6,13 +6,39 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdint>
 #include <cstdlib>
+#include <map>
 #include <memory>
+
+#include "node-agent/hooks/limits.h"
 
 namespace weft::hooks {
 namespace {
 
+// A symbol refers back to parts of itself (S1_, T_), and these may do so, too: 300 bytes can stand
+// for a name of gigabytes. Returns whether the name is certainly not too long: references to one
+// part add at most their number times the text that is there.
+bool IsBounded(std::string_view symbol) {
+  std::map<std::string_view, uint64_t> references;
+  for (size_t at = 0; at < symbol.size(); ++at) {
+    if (symbol[at] != 'S' && symbol[at] != 'T') continue;
+    size_t end = at + 1;
+    while (end < symbol.size() && (std::isdigit(static_cast<unsigned char>(symbol[end])) != 0 ||
+                                   std::isupper(static_cast<unsigned char>(symbol[end])) != 0))
+      ++end;
+    if (end == symbol.size() || symbol[end] != '_') continue;
+    ++references[symbol.substr(at, end - at)];
+    at = end;
+  }
+  uint64_t bound = symbol.size();
+  for (const auto& [part, count] : references)
+    if ((bound *= 1 + count) > kMaxCppNameBound) return false;
+  return true;
+}
+
 std::string Demangle(const std::string& symbol) {
+  if (!IsBounded(symbol)) return "";
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> text(
       abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), std::free);

@@ -144,6 +144,15 @@ TEST(Functions, AreFoundInEachSpellingOfTheirTypes) {
   EXPECT_EQ(SpellPattern("main.(*T).f"), "main.(*T).f");
 }
 
+TEST(CppNames, OfASymbolThatCouldBecomeHugeAreNone) {
+  // f(p<int, int>, p<p<int, int>, p<int, int>>, ...): each argument doubles the last one.
+  std::string symbol = "_Z1f1pIiiE";
+  for (const char part : std::string("0123456789ABCDEF"))
+    symbol.append("S_IS").append(1, part).append("_S").append(1, part).append("_E");
+  EXPECT_TRUE(CppNames(symbol).empty());
+  EXPECT_FALSE(CppNames(symbol.substr(0, symbol.find("S_IS4"))).empty());
+}
+
 TEST(Functions, NamesNearestToOneThatIsNotThereAreFound) {
   const UniqueFd self(open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
   const std::vector<HookRule> rules{{"t", {.name = "hooks_test_c_functoin"}},

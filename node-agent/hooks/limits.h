@@ -65,6 +65,8 @@ inline constexpr int kLooksAtNew = 4;
 inline constexpr size_t kNearNames = 3;
 inline constexpr size_t kMaxCompared = 50000;
 inline constexpr size_t kMaxNearDemangled = 20000;
+// Bytes that the C++ name of a symbol could have. The bound is coarse: real names are far shorter.
+inline constexpr uint64_t kMaxCppNameBound = uint64_t{64} << 20;
 // Names of objects that are remembered, for the same.
 inline constexpr size_t kMaxObjectNames = 1024;
 // Types from debug information. weft-types takes at most this memory of its own and this time for
