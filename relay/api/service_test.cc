@@ -290,7 +290,6 @@ TEST_F(ServiceTest, AFloodIsLimitedAndItsLinesAreCounted) {
 TEST_F(ServiceTest, AFloodFromOneAddressNeitherStopsNorHidesOthers) {
   peer_ = "198.18.9.9";
   for (int i = 0; i < 3 * kPeerBurst; i++) (void)Get("shop/traces", "", "");
-  EXPECT_EQ(Get("shop/traces", "", "").status, 429);
   peer_ = "198.18.1.1";
   EXPECT_EQ(Get("shop/traces").status, 200);
   EXPECT_THAT(log_.back(), HasSubstr("by view shop/look from 198.18.1.1"));
