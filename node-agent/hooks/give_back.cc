@@ -212,6 +212,8 @@ Status WakeLibrary(int32_t pid, bool has_filter) {
   const weft_hook_places& places = table.header().places;
   WEFT_ASSIGN(const auto silent, ReadWord<uint32_t>(process.memory, places.silent));
   if (!table.is_attached() || silent != WEFT_SILENT_DETACHED) return {};
+  if ((table.header().replaced & WEFT_REPLACED_TRIED) == 0)
+    return Fail(ErrorCode::kTimeout, "its functions were given back meanwhile");
   if (has_filter)
     WEFT_TRY(process.memory.Write(places.filter, AsBytes(uint32_t{WEFT_FILTER_UNTRIED})));
   WEFT_TRY(process.memory.Write(places.clock_known, AsBytes(uint32_t{0})));

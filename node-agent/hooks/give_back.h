@@ -28,6 +28,7 @@ Result<bool> IsDetached(int32_t pid);
 
 // Lets the library record again. The caller has seen to the filters that hold now: `has_filter`
 // says that there is one. Call ReplaceFunctions before, so that the library sees later ones.
+// kTimeout: nothing is replaced, since the functions were given back after that; it stays silent.
 Status WakeLibrary(int32_t pid, bool has_filter);
 
 }  // namespace weft::hooks

@@ -268,6 +268,14 @@ class Planner {
   std::vector<Change> changes_;
 };
 
+// An agent wakes the library before it hooks functions: exits need what it replaces then.
+bool IsSilent(const ProcessMemory& memory, const HookTable& table) {
+  uint32_t silent = 0;
+  return table.is_attached() &&
+         memory.Read(table.header().places.silent, &silent, sizeof(silent)) &&
+         silent == WEFT_SILENT_DETACHED;
+}
+
 // Do types have to come from a server, if they are in no file?
 bool NeedsTypes(const api::FunctionRule& rule) {
   return !rule.set &&
@@ -379,6 +387,8 @@ Status HookProcess(int32_t pid, const std::vector<HookRule>& rules, FunctionCach
   const std::vector<LoadedObject> objects = ObjectsOf(ranges);
   WEFT_ASSIGN(const ProcessMemory memory, ProcessMemory::Open(pid));
   WEFT_ASSIGN(HookTable table, HookTable::Open(memory, objects));
+  if (!rules.empty() && IsSilent(memory, table))
+    return Fail(ErrorCode::kTimeout, "weft is not attached to it again yet");
   Planner planner(memory, rules, cache, table, report, source);
   for (const LoadedObject& object : objects) planner.Plan(object);
   planner.SearchCLibrary(objects);

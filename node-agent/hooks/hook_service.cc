@@ -233,17 +233,36 @@ void HookService::Work() {
     }
     TakeCalls();
     TakeLate();
+    TakeAgain();
     if ((looked != number_ || !changed_.empty() || HasRules()) && !Look()) continue;
-    const bool has_more = work_.has_late() || !changed_.empty();
-    if (has_more_.exchange(has_more) && !has_more) ++news_;
-    if (looked != number_) {
-      looked = number_;
-      const std::lock_guard lock(mutex_);
-      if (number_ == wanted_number_) settled_ = true;
-      ++news_;
-    }
+    Publish(looked);
+    looked = number_;
     Wait();
   }
+}
+
+// `looked`: the orders for which all processes were looked at before.
+void HookService::Publish(uint64_t looked) {
+  const bool has_more = work_.has_late() || !changed_.empty() || !again_.empty();
+  if (has_more_.exchange(has_more) && !has_more) ++news_;
+  std::set<std::string> late;
+  for (const Container& container : containers_)
+    if (!MayHook(0, container)) late.insert(container.of.pod_uid);
+  const std::lock_guard lock(mutex_);
+  if (late != late_pods_) ++news_;
+  late_pods_ = std::move(late);
+  if (looked == number_) return;
+  if (number_ == wanted_number_) settled_ = true;
+  ++news_;
+}
+
+// A debugger, or a thread that is where nothing may change, may stay for hours, and each try stops
+// the process.
+void HookService::TakeAgain() {
+  if (again_.empty() || std::chrono::steady_clock::now() < next_again_) return;
+  changed_.merge(again_);
+  again_.clear();
+  pause_ = std::min<std::chrono::milliseconds>(2 * pause_, kLongestAgainPause);
 }
 
 void HookService::Wait() {
@@ -269,6 +288,8 @@ void HookService::TakeOrders() {
           old->second->of.gives_back == container.of.gives_back)
         continue;
       changed_.insert(KeyOf(container.of));
+      if (!has_rules || old->second->of.gives_back != container.of.gives_back)
+        pause_ = kLookInterval;
       if (has_rules) continue;
       refusals_.erase(KeyOf(container.of));
       for (const HookRule& rule : container.of.rules) {
@@ -284,6 +305,20 @@ void HookService::TakeOrders() {
     containers_ = wanted_;
     listeners_ = wanted_listeners_;
   }
+}
+
+bool HookService::MayBeAt(const std::string& pod_uid) const {
+  const std::lock_guard lock(mutex_);
+  return !settled_ || late_pods_.contains(pod_uid);
+}
+
+void HookService::LookAgain() {
+  {
+    const std::lock_guard lock(mutex_);
+    ++wanted_number_;
+    settled_ = false;
+  }
+  eventfd_write(wake_.get(), 1);
 }
 
 bool HookService::HasRules() const {
@@ -354,7 +389,7 @@ bool HookService::Look() {
     TakeOrders();
     if (number_ != number) return false;
   }
-  changed_ = std::exchange(again_, {});
+  changed_.clear();
   finished_.clear();
   return true;
 }
@@ -393,7 +428,9 @@ void HookService::LookAt(int32_t pid, Seen& seen) {
   const bool is_told = changed_.contains(KeyOf(container->of)) && !finished_.contains(pid);
   if ((is_told || (changed && !container->of.rules.empty())) && !Hook(pid, *container, objects)) {
     seen.objects = 0;
-    if (container->of.rules.empty()) again_.insert(KeyOf(container->of));
+    if (!container->of.rules.empty()) return;
+    again_.insert(KeyOf(container->of));
+    next_again_ = std::chrono::steady_clock::now() + pause_;
   }
 }
 
@@ -476,7 +513,9 @@ bool HookService::Take(int32_t pid, const Container& container, uint64_t objects
     for (const auto& [object, function] : outcome.report.samples)
       seen->second.samples.insert(function);
   }
-  return status || status.error().code != ErrorCode::kTimeout;
+  const bool is_debugged = !status && status.error().code == ErrorCode::kPermission;
+  return status || (status.error().code != ErrorCode::kTimeout &&
+                    !(is_debugged && container.of.rules.empty()));
 }
 
 // Under the lock. True: it is another one than before.

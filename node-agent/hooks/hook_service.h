@@ -84,6 +84,10 @@ class HookService {
   // Is there nothing left to do? Not while a thread that was left behind may still hook a process
   // for rules that are gone: only this service takes that off.
   [[nodiscard]] bool is_done() const { return settled_.load() && !has_more_.load(); }
+  // May it still do at processes of this pod what earlier containers said?
+  [[nodiscard]] bool MayBeAt(const std::string& pod_uid) const;
+  // Looks at all processes once more, before which it is not settled.
+  void LookAgain();
   // A number that grows whenever there is something new to tell.
   [[nodiscard]] uint64_t news() const { return news_.load(); }
 
@@ -135,6 +139,8 @@ class HookService {
   void Wait();
   void TakeOrders();
   void TakeCalls();
+  void TakeAgain();
+  void Publish(uint64_t looked);
   bool Look();
   void TakeAnswers();
   void LookAt(int32_t pid, Seen& seen);
@@ -166,6 +172,7 @@ class HookService {
   std::vector<Container> wanted_;
   Listeners wanted_listeners_;
   uint64_t wanted_number_ = 0;
+  std::set<std::string> late_pods_;  // whose work was left behind
   std::vector<std::string> notes_;
   std::set<std::string> noted_;
   // By container: what is refused, since its rules changed.
@@ -184,7 +191,11 @@ class HookService {
   // The thread's own.
   std::vector<Container> containers_;
   std::set<std::string> changed_;  // names of containers whose rules changed since the last look
-  std::set<std::string> again_;    // likewise: that the next look takes for changed
+  // Likewise: where hooks could not be taken off, or functions not be given back. They count as
+  // changed again at this time; the next time, after a longer pause.
+  std::set<std::string> again_;
+  std::chrono::steady_clock::time_point next_again_;
+  std::chrono::milliseconds pause_ = kLookInterval;
   Listeners listeners_;
   uint64_t number_ = 0;
   std::map<int32_t, Seen> seen_;

@@ -285,8 +285,11 @@ TEST(HookServiceTest, AFileThatNeverAnswersKeepsNoOtherPodWaiting) {
   ASSERT_TRUE(service.SetContainers(containers));
   while (!service.is_settled()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_FALSE(service.is_done());
+  EXPECT_TRUE(service.MayBeAt("hangs"));
+  EXPECT_FALSE(service.MayBeAt("other"));
   kill(hangs.pid, SIGKILL);
-  while (!service.is_done()) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  while (!service.is_done() || service.MayBeAt("hangs"))
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
 }
 
 }  // namespace

@@ -47,6 +47,9 @@ inline constexpr size_t kMaxStacks = 4;
 inline constexpr uint64_t kMaxCallBytes = 4096;
 // How often processes are searched for objects that were loaded later.
 inline constexpr std::chrono::milliseconds kLookInterval{500};
+// Where hooks could not be taken off, or functions not be given back, it is tried again after
+// kLookInterval, then after pauses that double, up to this one.
+inline constexpr std::chrono::minutes kLongestAgainPause{10};
 // How long the work at one process may keep that at others waiting. Its files and memory may lie on
 // a file system of its own that never answers (FUSE). Not less than WEFT_HOOKS_PATIENCE_MS, for
 // which a process waits at its start, and enough for one file whose types take kTypesPatience.

@@ -7,18 +7,18 @@ And `attach: true`: programs of a namespace without the label, that run without 
 
 import concurrent.futures
 import contextlib
-import ctypes
+import hashlib
 import os
 import pathlib
 import re
 import signal
-import threading
 import unittest
 
 from tests.cluster.real_programs import CLIENTS, Database, Web
 from tests.cluster.relay_files import discarded_in, events_in, numbers_in, trace_folder
 from tests.cluster.weft_cluster import PATIENCE, RESTRICTED, get, kubectl, pod
 from tests.cluster.with_weft import WeftTest, container_pids, metric, send_signal, trace
+from tests.debugger import traced
 
 LIBRARY = "libmylib.so"
 CALLS = 5000  # of each of the two functions
@@ -59,32 +59,24 @@ def code_of(pid):
     raise AssertionError(f"process {pid} has not loaded {LIBRARY}")
 
 
+def all_code_of(pid):
+    """Returns digests of all executable mappings of files in a process, but for libweft.so's, by address."""
+    code = {}
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        for line in pathlib.Path(f"/proc/{pid}/maps").read_text(encoding="utf-8").splitlines():
+            words = line.split()
+            if "x" not in words[1] or words[4] == "0" or "/memfd:" in line:
+                continue
+            begin, end = (int(word, 16) for word in words[0].split("-"))
+            memory.seek(begin)
+            code[begin] = hashlib.sha256(memory.read(end - begin)).hexdigest()
+    return code
+
+
 def libraries_in(pid):
     """How often libweft.so is loaded in a process."""
     maps = pathlib.Path(f"/proc/{pid}/maps").read_text(encoding="utf-8")
     return len(set(re.findall(r" (\d+) +/memfd:libweft\.so", maps)))
-
-
-@contextlib.contextmanager
-def traced(pid):
-    """The process is under a debugger, which does not stop it."""
-    begun, ends = threading.Event(), threading.Event()
-
-    def debug():
-        seize = 0x4206
-        if ctypes.CDLL(None, use_errno=True).ptrace(seize, pid, None, None) == 0:
-            begun.set()
-        ends.wait()
-
-    thread = threading.Thread(target=debug)
-    thread.start()  # its end lets the process go
-    try:
-        if not begun.wait(60):
-            raise AssertionError(f"process {pid} cannot be traced")
-        yield
-    finally:
-        ends.set()
-        thread.join()
 
 
 class Functions(WeftTest):
@@ -134,7 +126,7 @@ class Functions(WeftTest):
         told = self.condition("fn", "wrong", "FunctionsHooked")
         self.assertEqual((told["status"], told["reason"]), ("False", "HookedInPart"))
         self.assertIn("my_traced_function", told["message"])
-        kubectl("-n", "fn", "delete", "trace", "wrong", f"--timeout={PATIENCE:.0f}s")
+        self.delete("fn", "wrong")
 
     def test_functions_in_pods(self):
         self.injected_namespace("fn")
@@ -158,7 +150,7 @@ class Functions(WeftTest):
         self.assertEqual(events["lost"], 0)
         self.assert_stored()
         self.wait_for(lambda: not self.is_hooked(late), "the functions are not as they were")
-        kubectl("-n", "fn", "delete", "trace", "t", f"--timeout={PATIENCE:.0f}s")
+        self.delete("fn", "t")
         for name in ("late", "early"):
             self.assertEqual(get("fn", "pod", name)["status"]["containerStatuses"][0]["restartCount"], 0)
         self.assertEqual(container_pids("fn", "late", "sample_app"), [late])
@@ -197,6 +189,42 @@ class Functions(WeftTest):
             return self.recorded("t", "bare") > recorded
         self.wait_for(emits, "nothing of the new process is recorded")
 
+    def wait_for_code(self, code):
+        """code: what all_code_of returned, by process."""
+        for pid, expected in code.items():
+            self.wait_for(lambda pid=pid, expected=expected: all_code_of(pid) == expected,
+                          "code of a program is not as it was")
+
+    def delete(self, namespace, *names):
+        kubectl("-n", namespace, "delete", "trace", *names, f"--timeout={PATIENCE:.0f}s")
+
+    def assert_recorded_again(self, sample, process):
+        """Programs that were given back what weft had changed in them: of a function its exits, too. Of two Traces with
+        `attach` one goes, and the other records on. One more comes while a program cannot be given back."""
+        tenant = {"events": [{"name": "tenant:*"}], "attach": True}
+        self.apply(trace("again", "sample", user={"functions": [FUNCTIONS[0]], "attach": True}),
+                   trace("goes", "tenant", user=tenant), trace("stays", "tenant", user=tenant), namespace="bare")
+        for name in ("again", "goes", "stays"):
+            self.wait_ready("bare", name, traced=1)
+        self.assertTrue(self.is_hooked(sample))
+        before = self.emitted("bare", "tenant")
+        emitted = self.run_tenant("bare") - before
+        for name in ("goes", "stays"):
+            self.wait_for(lambda name=name: self.recorded(name, "bare") == emitted, f"{name} has not all events")
+        self.delete("bare", "goes")
+        emitted = self.run_tenant("bare") - before
+        self.wait_for(lambda: self.recorded("stays", "bare") == emitted, "not all that follows is recorded")
+        with traced(process):
+            self.delete("bare", "stays")
+            self.apply(trace("next", "tenant", user=tenant), namespace="bare")
+            self.wait_ready("bare", "next", traced=1)
+        before = self.emitted("bare", "tenant")
+        emitted = self.run_tenant("bare") - before
+        self.wait_for(lambda: self.recorded("next", "bare") == emitted, "the next Trace has not all events")
+        self.end_by_time("bare", "again")
+        self.assertIn("function:my_traced_function_exit", events_in(trace_folder("bare", "again") / "sample"))
+        self.delete("bare", "again", "next")
+
     def test_programs_that_run_without_the_library(self):
         self.namespace("bare", RESTRICTED)
         self.namespace("other", {**RESTRICTED, "closed": "yes"})
@@ -206,6 +234,7 @@ class Functions(WeftTest):
         debugged = self.start_bare("bare", "debugged")
         sample = self.start_bare("bare", "sample", "sample", command=["sample_app", "1000000000"])
         before = self.run_tenant("bare")
+        code = {pid: all_code_of(pid) for pid in (first, sample)}
         with traced(debugged):
             self.apply(trace("t", "tenant", user={"events": [{"name": "tenant:*"}], "attach": True}),
                        trace("f", "sample", user={"functions": [{**FUNCTIONS[0], "record": ["entry"]}], "attach": True}),
@@ -220,7 +249,8 @@ class Functions(WeftTest):
             self.wait_for(lambda: self.skipped("bare") == [("NotAttached", ["debugged"])],
                           "the pod under a debugger does not count as skipped")
         self.wait_for(lambda: self.attached_condition()["status"] == "True", "it stays refused")
-        self.assertTrue(self.is_hooked(sample))
+        for pid, before_it in code.items():
+            self.assertNotEqual(all_code_of(pid), before_it)
         self.run_tenant("bare")
         send_signal(container_pids("weft", self.pods_of("agent")[0], "weft-node-agent"), signal.SIGKILL)
         emitted = self.run_tenant("bare", rounds=2) - before
@@ -233,9 +263,12 @@ class Functions(WeftTest):
         self.assertEqual(numbers_in(trace_folder("bare", "t") / "tenant")[1], list(range(1000, 4000)))
         names = events_in(trace_folder("bare", "f"))
         self.assertEqual(set(names), {"function:my_traced_function_entry"})
-        kubectl("-n", "bare", "delete", "trace", "f", "t", f"--timeout={PATIENCE:.0f}s")
-        kubectl("-n", "other", "delete", "trace", "t", f"--timeout={PATIENCE:.0f}s")
-        self.wait_for(lambda: not self.is_hooked(sample), "the function is not as it was")
+        self.delete("bare", "f", "t")
+        self.delete("other", "t")
+        self.wait_for_code(code)
+        self.assert_recorded_again(sample, first)
+        self.wait_for_code(code)
+        self.assertEqual(libraries_in(first), 1)
         for name in ("tenant", "debugged", "sample"):
             self.assertEqual(get("bare", "pod", name)["status"]["containerStatuses"][0]["restartCount"], 0)
 

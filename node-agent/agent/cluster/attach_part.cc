@@ -80,6 +80,7 @@ void AttachPart::Settle() {
       if (pod == pods_.all().end()) continue;
       const auto bare = pod->second.facts.bare.find(channel.definition.container);
       if (bare == pod->second.facts.bare.end() || !bare->second.empty()) continue;
+      if (!hooks_.MayAttach(channel.container)) continue;
       for (const auto& [id, name] : pod->second.facts.ids)
         if (name == channel.definition.container)
           wanted[session->order->metadata.name_space].emplace(id, pod->first);
@@ -108,7 +109,11 @@ void AttachPart::Tell(Session& session) {
   const auto service = services_.find(session.order->metadata.name_space);
   const auto outcomes = service == services_.end() ? std::map<std::string, AttachService::Outcome>()
                                                    : service->second->attach.Outcomes();
-  const bool is_pending = service != services_.end() && !service->second->attach.is_settled();
+  const bool waits = std::ranges::any_of(session.channels, [&](const SessionChannel& channel) {
+    return !channel.of_kernel() && !hooks_.MayAttach(channel.container);
+  });
+  const bool is_pending =
+      waits || (service != services_.end() && !service->second->attach.is_settled());
   // Once it was ready, containers come and go.
   session.attach_pending = is_pending && !WasReady(*session.order);
   const api::PodSelection& selection = session.order->spec.record.pods;
@@ -149,10 +154,11 @@ void AttachPart::Tell(Session& session) {
 bool AttachPart::Poll() {
   bool any = false;
   for (const auto& [name_space, service] : services_) {
-    for (const int32_t pid : service->attach.TakeLoaded()) {
-      agent_.parts().finder.AddMember(pid);
-      any = true;
-    }
+    const std::vector<int32_t> loaded = service->attach.TakeLoaded();
+    for (const int32_t pid : loaded) agent_.parts().finder.AddMember(pid);
+    if (loaded.empty()) continue;
+    hooks_.LookAgain(name_space);
+    any = true;
   }
   // What is not adopted, such as an area that is one too many, records nothing. The finder finds it
   // again.

@@ -7,7 +7,8 @@
 // process which is older than its agent, and finds its ring sets.
 //
 // Invariant: only containers that an active session has a channel for are served, and only such
-// that AttachPolicy allows.
+// that AttachPolicy allows. One waits until its processes were given back what an earlier session
+// changed in them (HookPart).
 // The agent's thread owns it.
 #ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_ATTACH_PART_H_
 #define WEFT_NODE_AGENT_AGENT_CLUSTER_ATTACH_PART_H_
@@ -19,6 +20,7 @@
 #include <string>
 
 #include "node-agent/agent/cluster/attach_service.h"
+#include "node-agent/agent/cluster/hook_part.h"
 #include "node-agent/agent/cluster/pod_table.h"
 #include "node-agent/agent/core/agent.h"
 
@@ -26,8 +28,9 @@ namespace weft::agent {
 
 class AttachPart {
  public:
-  // Both outlive this.
-  AttachPart(Agent& agent, const PodTable& pods) : agent_(agent), pods_(pods) {}
+  // All outlive this.
+  AttachPart(Agent& agent, const PodTable& pods, HookPart& hooks)
+      : agent_(agent), pods_(pods), hooks_(hooks) {}
 
   // Call it when sessions, channels or pods changed.
   void Settle();
@@ -46,6 +49,7 @@ class AttachPart {
 
   Agent& agent_;
   const PodTable& pods_;
+  HookPart& hooks_;
   std::map<std::string, std::unique_ptr<Service>> services_;  // by namespace
   // Containers with a process that has the library, of which no control area was adopted, as told
   // last; why the last area that was not adopted was not.

@@ -48,6 +48,8 @@ void AttachService::SetContainers(std::map<std::string, std::string> containers)
   {
     const std::lock_guard lock(mutex_);
     if (wanted_ == containers) return;
+    for (const auto& [id, pod] : wanted_)
+      if (!containers.contains(id)) left_out_.insert(id);
     wanted_ = std::move(containers);
     ++wanted_number_;
     settled_ = false;
@@ -79,6 +81,7 @@ void AttachService::Work() {
   std::map<std::string, std::string> containers;
   for (;;) {
     bool all = false;
+    std::set<std::string> left_out;
     {
       std::unique_lock lock(mutex_);
       const auto has_orders = [&] { return ends_ || number != wanted_number_; };
@@ -91,7 +94,9 @@ void AttachService::Work() {
       if (all) looks = 0;
       number = wanted_number_;
       containers = wanted_;
+      left_out = std::exchange(left_out_, {});
     }
+    Forget(left_out);
     Look(containers, all);
     Publish();
     const bool is_open = std::ranges::any_of(seen_, [](const auto& entry) {
@@ -102,6 +107,12 @@ void AttachService::Work() {
     const std::lock_guard lock(mutex_);
     if (number == wanted_number_ && !std::exchange(settled_, true)) ++news_;
   }
+}
+
+void AttachService::Forget(const std::set<std::string>& containers) {
+  std::erase_if(seen_, [&](const auto& entry) {
+    return entry.second.place && containers.contains(entry.second.place->container_id);
+  });
 }
 
 std::optional<CgroupPlace> AttachService::ServedPlace(
@@ -190,12 +201,13 @@ Status AttachService::LoadInto(int32_t pid, const CgroupPlace& place) {
               "its files or its memory do not answer, as on a FUSE file system whose server hangs");
 }
 
-// A process whose thread ended after all has the library now, or is tried again.
+// A process whose thread ended after all is tried again, also if that thread loaded the library: it
+// may have been given back since.
 void AttachService::TakeLate() {
   for (const auto& [pid, place, outcome] : work_.TakeDone()) {
     const auto seen = seen_.find(pid);
     if (seen == seen_.end()) continue;
-    seen->second.is_loaded = outcome.has_value();
+    seen->second.is_loaded = false;
     seen->second.next_try = {};
   }
 }

@@ -27,6 +27,7 @@
 #include <map>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -60,7 +61,8 @@ class AttachService {
   // Ends the thread; processes stay as they are.
   ~AttachService();
 
-  // From now on the processes at these places get the library: container id -> pod's uid.
+  // From now on the processes at these places get the library: container id -> pod's uid. Load is
+  // called again for those of a container that was left out meanwhile.
   void SetContainers(std::map<std::string, std::string> containers);
   // Has each process that was there at the last SetContainers got the library, or refused? And were
   // those that have it taken?
@@ -86,6 +88,7 @@ class AttachService {
   };
   void Work();
   void Look(const std::map<std::string, std::string>& containers, bool all);
+  void Forget(const std::set<std::string>& containers);
   // None: it is in no container that is served.
   [[nodiscard]] std::optional<CgroupPlace> ServedPlace(
       int32_t pid, const std::map<std::string, std::string>& containers) const;
@@ -106,6 +109,7 @@ class AttachService {
   bool ends_ = false;
   bool settled_ = true;
   std::map<std::string, std::string> wanted_;
+  std::set<std::string> left_out_;  // ids of containers, since the last look
   uint64_t wanted_number_ = 0;
   std::vector<int32_t> loaded_;
   std::map<std::string, Outcome> outcomes_;

@@ -149,6 +149,23 @@ TEST_F(Attach, WhatAnEarlierAgentLeftIsEndedOnce) {
   EXPECT_EQ(service.TakeLoaded(), std::vector<int32_t>{one.pid()});
 }
 
+// It may have been given back what the library changed in it.
+TEST_F(Attach, AContainerThatWasLeftOutIsLoadedAgain) {
+  const Process one;
+  ASSERT_TRUE(one.Load());
+  places_ = {{one.pid(), {"pod", kContainer}}};
+  std::atomic<int> loads{0};
+  AttachService service(Places(), [&](int32_t, const CgroupPlace&) -> Status {
+    ++loads;
+    return {};
+  });
+  service.SetContainers({{kContainer, "pod"}});
+  ASSERT_TRUE(WaitFor([&] { return !service.TakeLoaded().empty() && service.is_settled(); }));
+  service.SetContainers({});
+  service.SetContainers({{kContainer, "pod"}});
+  EXPECT_TRUE(WaitFor([&] { return loads == 2; }));
+}
+
 TEST_F(Attach, AProcessThatDoesNotAnswerHoldsUpItsPodOnly) {
   const Process one, two, of_another_pod;
   const std::string other(64, 'b');
@@ -156,7 +173,7 @@ TEST_F(Attach, AProcessThatDoesNotAnswerHoldsUpItsPodOnly) {
              {two.pid(), {"pod", kContainer}},
              {of_another_pod.pid(), {"other", other}}};
   std::promise<void> answer;
-  // Ones: loads that have begun; tens: those that have ended.
+  // Ones: loads that have begun; tens: those that have ended. The one that came late is made again.
   const auto counts = std::make_shared<std::atomic<int>>();
   const auto load = [&, counts, answered = answer.get_future().share()](
                         int32_t pid, const CgroupPlace& place) -> Status {
@@ -176,7 +193,7 @@ TEST_F(Attach, AProcessThatDoesNotAnswerHoldsUpItsPodOnly) {
   EXPECT_EQ(*counts, 1);
   answer.set_value();
   EXPECT_TRUE(WaitFor([&] {
-    return service.Outcomes().at(kContainer) == AttachService::Outcome{2, {}} && *counts == 22;
+    return service.Outcomes().at(kContainer) == AttachService::Outcome{2, {}} && *counts == 33;
   }));
 }
 

@@ -3,6 +3,7 @@
 #include "node-agent/agent/cluster/hook_part.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "node-agent/agent/cluster/cgroup.h"
 #include "node-agent/agent/cluster/volume.h"
@@ -36,7 +37,8 @@ std::vector<hooks::HookedContainer> HookPart::ContainersOf(const std::string& na
            .folder = std::move(folder),
            .control = name + ".ctl",
            .rules = of == rules.end() ? std::vector<hooks::HookRule>() : of->second,
-           .own_areas = std::move(own_areas)});
+           .own_areas = std::move(own_areas),
+           .gives_back = !attached_.contains(ContainerKey(uid, name))});
     };
     for (const std::string& name : pod.facts.containers)
       if (pod.volume) add(name, PathOf(pod.volume), {});
@@ -48,10 +50,47 @@ std::vector<hooks::HookedContainer> HookPart::ContainersOf(const std::string& na
   return containers;
 }
 
+HookPart::Containers HookPart::AttachedContainers() const {
+  Containers attached;
+  for (const auto& [uid, session] : agent_.parts().sessions.all()) {
+    if (!pods_.Attaches(*session)) continue;
+    for (const SessionChannel& channel : session->channels)
+      if (!channel.of_kernel())
+        attached.emplace(channel.container,
+                         Place{session->order->metadata.name_space, channel.definition.pod_uid});
+  }
+  return attached;
+}
+
+// Looks which containers are attached now, and which of them wait.
+void HookPart::SettleAttached() {
+  std::erase_if(waiting_, [&](const auto& entry) {
+    const auto service = services_.find(entry.second.name_space);
+    return service == services_.end() || service->second == nullptr ||
+           !service->second->hooks.MayBeAt(entry.second.pod_uid);
+  });
+  const Containers before = std::exchange(attached_, AttachedContainers());
+  for (const auto& [container, place] : attached_)
+    if (!before.contains(container) && !agent_.parts().areas.AdoptedFor(container).empty())
+      waiting_.emplace(container, place);
+  std::erase_if(waiting_, [&](const auto& entry) { return !attached_.contains(entry.first); });
+}
+
+std::set<std::string> HookPart::NamespacesWithLibrary() const {
+  std::set<std::string> namespaces;
+  for (const auto& [uid, pod] : pods_.all())
+    for (const auto& [name, why] : pod.facts.bare)
+      if (!agent_.parts().areas.AdoptedFor(ContainerKey(uid, name)).empty())
+        namespaces.insert(pod.facts.name_space);
+  return namespaces;
+}
+
 void HookPart::Settle() {
   const auto& sessions = agent_.parts().sessions.all();
+  SettleAttached();
   Rules rules;
-  std::set<std::string> needed;
+  std::set<std::string> needed = NamespacesWithLibrary();
+  for (const std::string& name_space : needed) services_.try_emplace(name_space);
   for (const auto& [uid, session] : sessions) {
     if (session->functions().empty()) continue;
     const std::string& name_space = session->order->metadata.name_space;
@@ -84,6 +123,11 @@ void HookPart::Settle() {
   std::erase_if(services_, [&](const auto& entry) {
     return !needed.contains(entry.first) && entry.second->hooks.is_done();
   });
+}
+
+void HookPart::LookAgain(const std::string& name_space) {
+  const auto service = services_.find(name_space);
+  if (service != services_.end() && service->second != nullptr) service->second->hooks.LookAgain();
 }
 
 bool HookPart::Poll() {

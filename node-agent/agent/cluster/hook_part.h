@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Hooks on functions of pods' programs (docs/adr/0056, 0058): tells the services which containers
 // have which rules, and sessions what is refused. Each namespace has a service, which is a thread,
-// if a session records functions there.
+// if a session records functions there, or if a program there has the library from an agent: when
+// no session with `attach` records it any more, it gets back what was changed in it
+// (docs/adr/0069).
 //
 // Invariants:
 //   1. A namespace's service ends only when it has taken off all hooks of its containers, also
@@ -9,6 +11,9 @@
 //   2. After the agent's start, each namespace of a restored session that recorded functions has a
 //      service, also where no session asks for functions any more: an agent that died may have
 //      left hooks.
+//   3. A container is given back only when all channels of sessions with `attach` are drained
+//      there. AttachPart gives it the library again only when MayAttach says so: what is given back
+//      later than that would be silent.
 //
 // The agent's thread owns it.
 #ifndef WEFT_NODE_AGENT_AGENT_CLUSTER_HOOK_PART_H_
@@ -42,6 +47,13 @@ class HookPart {
   void Settle();
   // True: a service has something to tell, and sessions are to be settled.
   bool Poll();
+  // May processes of a container (ContainerKey) get the library? Not while a process of its pod may
+  // still be given back what was changed in it for an earlier session.
+  [[nodiscard]] bool MayAttach(const std::string& container) const {
+    return !waiting_.contains(container);
+  }
+  // Processes of a namespace got the library: functions of theirs can be hooked from now on.
+  void LookAgain(const std::string& name_space);
 
  private:
   struct Service {
@@ -51,7 +63,15 @@ class HookPart {
     std::string problem;  // that was noted last
   };
   using Rules = std::map<std::string, std::vector<hooks::HookRule>>;  // by container
+  struct Place {
+    std::string name_space, pod_uid;
+  };
+  using Containers = std::map<std::string, Place>;
 
+  [[nodiscard]] Containers AttachedContainers() const;
+  void SettleAttached();
+  // Returns those with a process that an agent gave the library.
+  [[nodiscard]] std::set<std::string> NamespacesWithLibrary() const;
   [[nodiscard]] std::vector<hooks::HookedContainer> ContainersOf(const std::string& name_space,
                                                                  const Rules& rules) const;
 
@@ -59,6 +79,10 @@ class HookPart {
   const PodTable& pods_;
   const Note note_;
   std::map<std::string, std::unique_ptr<Service>> services_;  // by namespace
+  // Containers that sessions with `attach` record, until their channels are drained.
+  Containers attached_;
+  // Those of them that were not, until the service does nothing more for the time before.
+  Containers waiting_;
 };
 
 }  // namespace weft::agent

@@ -21,8 +21,8 @@ Node::Node(Agent& agent, kube::Client& client, std::string name, std::string kub
       kernel_(agent, pods_, std::move(kernel), std::move(host),
               [this](std::string text) { Note(std::move(text)); }),
       probes_(agent, pods_, kernel_.support()),
-      attach_(agent, pods_),
       hooks_(agent, pods_, [this](std::string text) { Note(std::move(text)); }),
+      attach_(agent, pods_, hooks_),
       events_(agent, pods_) {}
 
 // An agent that follows goes on from the counts that the consumers told last.

@@ -105,8 +105,8 @@ class Node final : public AgentListener {
   PodTable pods_;
   KernelPart kernel_;
   ProbePart probes_;
-  AttachPart attach_;
   HookPart hooks_;
+  AttachPart attach_;
   EventPart events_;
   std::map<std::string, api::TraceSession> impossible_;  // orders that cannot be followed, by uid
   std::map<std::string, std::string> why_impossible_;    // by uid

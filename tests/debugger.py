@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A debugger that stops nothing, for tests of what weft does about processes under one."""
+
+import contextlib
+import ctypes
+import threading
+
+PTRACE_SEIZE = 0x4206
+PATIENCE = 60
+
+
+@contextlib.contextmanager
+def traced(pid):
+    """The process is under a debugger, which does not stop it. Yields the debugger's id."""
+    begun, ends = threading.Event(), threading.Event()
+
+    def debug():
+        if ctypes.CDLL(None, use_errno=True).ptrace(PTRACE_SEIZE, pid, None, None) == 0:
+            begun.set()
+        ends.wait()
+
+    thread = threading.Thread(target=debug)
+    thread.start()  # its end lets the process go
+    try:
+        if not begun.wait(PATIENCE):
+            raise AssertionError(f"process {pid} cannot be traced")
+        yield thread.native_id
+    finally:
+        ends.set()
+        thread.join()
