@@ -539,6 +539,13 @@ void HookService::Record(int32_t pid, const Container& container, const Status& 
   const bool is_news = SetFailure(pid, {.container = KeyOf(container.of), .why = why});
   if (is_news && !why.empty() && !pod_of_)
     Note(container, "process " + std::to_string(pid) + ": its functions are not recorded: " + why);
+  const bool cannot_stop = !status && (status.error().code == ErrorCode::kPermission ||
+                                       status.error().code == ErrorCode::kTimeout);
+  if (cannot_stop && rules.empty() && !pod_of_)
+    Note(container, "functions of process " + std::to_string(pid) +
+                        " stay changed, but record nothing: " + status.error().message +
+                        "; to give them back, record the process once more (--pid " +
+                        std::to_string(pid) + ") when no debugger has it");
   if (status)
     for (const auto& [place, hooked] : report.hooked) {
       const auto& [rule, object, function] = place;

@@ -4,7 +4,6 @@ stays right, counts are those of the program itself, and a load that fails, or w
 the program as it was. Needs root: the kernel lets only root open another process's mappings."""
 
 import collections
-import ctypes
 import os
 import pathlib
 import platform
@@ -17,6 +16,7 @@ import time
 import unittest
 
 from tests.cluster.programs import BuildFailed, go_client
+from tests.debugger import traced
 from tests.local.found_test import EVENTS, FoundTest
 from tests.local.weft_local import BUILD, PATIENCE, WEFT, children_of, name_of
 
@@ -77,7 +77,6 @@ spec:
 """
 # Places and sizes of what an ELF header says of sections.
 SECTIONS_IN_HEADER = ((40, 8), (58, 6))
-PTRACE_SEIZE = 0x4206
 # musl-gcc does not look there.
 KERNEL_HEADERS = ("-idirafter", "/usr/include", "-idirafter", f"/usr/include/{platform.machine()}-linux-gnu")
 
@@ -142,11 +141,14 @@ class AttachTest(FoundTest):
         path.write_text(TRACE)
         return ("-f", path, *more)
 
+    def attach_and_wait(self, program, output="trace"):
+        weft = self.attach(self.pid_of(program), options=self.functions(), output=output)
+        self.wait_until_recording(weft, output)
+        return weft
 
     def check_functions(self, *kinds, calls=CALLS, exits=True):
         program = self.run_program(*kinds)
-        weft = self.attach(self.pid_of(program), options=self.functions())
-        self.wait_until_recording(weft)
+        weft = self.attach_and_wait(program)
         self.call()
         _, err = self.stop(weft)
         # Events of several processes may come out of order (`late`).
@@ -210,8 +212,7 @@ class Functions(AttachTest):
 
     def test_of_a_program_that_is_stopped(self):
         program = self.run_program("stopped", "busy")
-        weft = self.attach(program, options=self.functions())
-        self.wait_until_recording(weft)
+        weft = self.attach_and_wait(program)
         program.send_signal(signal.SIGCONT)
         self.call()
         self.stop(weft)
@@ -413,8 +414,7 @@ class Detach(AttachTest):
                 for i, (a, b) in enumerate(zip(now[begin], code)) if a != b]
 
     def record_calls(self, program, output):
-        weft = self.attach(self.pid_of(program), options=self.functions(), output=output)
-        self.wait_until_recording(weft, output)
+        weft = self.attach_and_wait(program, output)
         (self.folder / "done").unlink(missing_ok=True)
         self.call()
         return weft
@@ -465,10 +465,18 @@ class Detach(AttachTest):
         self.assertEqual(self.view("trace1"), [])
         self.end_program(program)
 
-    def attach_and_wait(self, program, output):
-        weft = self.attach(program, options=self.functions(), output=output)
-        self.wait_until_recording(weft, output)
-        return weft
+    def test_debugger_that_comes_during_a_recording(self):
+        program = self.run_program("again", "busy")
+        before = self.code_of(program)
+        weft = self.attach_and_wait(program, "trace0")
+        with traced(program.pid):
+            _, err = self.stop(weft)
+            self.assertIn(f"functions of process {program.pid} stay changed, but record nothing: ", err)
+            self.assertNotEqual(self.changes_of(program, before), [])
+        self.stop(self.record_calls(program, "trace1"))
+        self.assertEqual(self.changes_of(program, before), [])
+        self.check_calls("trace1")
+        self.end_program(program)
 
 
 @unittest.skipIf(shutil.which("gdb") is None, "needs gdb")
@@ -589,29 +597,17 @@ class Refusals(AttachTest):
         self.end_program(program)
 
     def test_process_under_a_debugger(self):
-        self.seize(program := self.run_program("busy"))
-        self.refused(program, f"process {os.getpid()} traces it")
-        self.kill_traced(program)
+        program = self.run_program("busy")
+        with traced(program.pid) as by:
+            self.refused(program, f"process {by} traces it")
+        self.end_program(program)
 
     def test_process_under_a_debugger_that_was_recorded_before(self):
         program = self.run_program("busy")
-        weft = self.attach(program, options=self.functions(), output="first")
-        self.wait_until_recording(weft, "first")
-        self.stop(weft)
-        self.seize(program)
-        self.refused(program, f"process {os.getpid()} traces it")
-        self.kill_traced(program)
-
-    def seize(self, program):
-        libc = ctypes.CDLL(None, use_errno=True)
-        if libc.ptrace(PTRACE_SEIZE, program.pid, None, None) != 0:
-            self.skipTest("this process may not use ptrace")
-
-    @staticmethod
-    def kill_traced(program):
-        """It cannot be detached while it runs."""
-        program.kill()
-        program.wait(PATIENCE)
+        self.stop(self.attach_and_wait(program, "first"))
+        with traced(program.pid) as by:
+            self.refused(program, f"process {by} traces it")
+        self.end_program(program)
 
 
 class LoaderTest(AttachTest):
@@ -749,8 +745,7 @@ class Go(LoaderTest):
 
     def check_attached(self):
         program = self.run_program()
-        weft = self.attach(program, options=self.functions())
-        self.wait_until_recording(weft)
+        weft = self.attach_and_wait(program)
         self.call()
         _, notes = self.stop(weft)
         self.assertIn("it is of Go's runtime", notes)

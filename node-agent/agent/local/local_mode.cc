@@ -253,6 +253,7 @@ void LocalMode::StartSession() {
 void LocalMode::StopSession() {
   agent_.parts().channels.Stop(
       [](const SessionChannel& c) { return c.phase == ChannelPhase::kOn; });
+  UpdateHooks();
   AnswerWaiting();
 }
 
@@ -331,13 +332,12 @@ void LocalMode::GiveUpRefused(int64_t now_ns) {
 }
 
 void LocalMode::AnswerWaiting() {
-  for (std::string& note : hooks_.TakeNotes()) Note(std::move(note));
   const ipc::Phase now = phase();
   for (auto& [number, client] : clients_) {
     const bool started = client.waits_for_start && now != ipc::Phase::kCreated &&
                          now != ipc::Phase::kStarting && hooks_.is_settled();
     const bool stopped =
-        client.waits_for_stop &&
+        client.waits_for_stop && hooks_.is_settled() &&
         (now == ipc::Phase::kStopped || now == ipc::Phase::kNone || now == ipc::Phase::kCreated);
     if (!started && !stopped) continue;
     if (started) client.waits_for_start = false;
@@ -350,12 +350,16 @@ ipc::Phase LocalMode::phase() const {
   return session() == nullptr ? ipc::Phase::kNone : session()->phase();
 }
 
-ipc::SessionState LocalMode::State() const {
+ipc::SessionState LocalMode::State() {
+  // What it notes comes before it is settled.
+  const bool has_settled = hooks_.is_settled();
+  for (std::string& note : hooks_.TakeNotes()) Note(std::move(note));
   ipc::SessionState state;
   if (session() != nullptr) state = session()->State();
-  // Programs that run already are hooked before the user is told that they are recorded.
-  if (state.phase == ipc::Phase::kReady && !hooks_.is_settled())
-    state.phase = ipc::Phase::kStarting;
+  // Programs that run already are hooked before the user is told that they are recorded, and hooks
+  // are off, or it is known why not, before the user is told that this has ended.
+  if (state.phase == ipc::Phase::kReady && !has_settled) state.phase = ipc::Phase::kStarting;
+  if (state.phase == ipc::Phase::kStopped && !has_settled) state.phase = ipc::Phase::kStopping;
   state.notices.insert(state.notices.end(), notices_.begin(), notices_.end());
   for (std::string& line : hooks_.Summary()) state.notices.push_back(std::move(line));
   state.hooked = hooks_.Hooked();

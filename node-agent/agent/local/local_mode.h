@@ -79,7 +79,7 @@ class LocalMode final : public AgentListener {
   void AnswerWaiting();
   [[nodiscard]] Session* session() const { return agent_.parts().sessions.Find(kLocalSession); }
   [[nodiscard]] ipc::Phase phase() const;
-  [[nodiscard]] ipc::SessionState State() const;
+  [[nodiscard]] ipc::SessionState State();
 
   Agent& agent_;
   hooks::HookService hooks_;
