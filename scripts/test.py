@@ -165,17 +165,23 @@ def run_lanes(lanes):
     say = say_locked()
     is_over = threading.Event()
 
+    ended = []  # lanes
+
     def run_lane(lane):
-        for part in lane:
-            if not is_over.is_set():
-                part.run(say)
+        try:
+            for part in lane:
+                if not is_over.is_set():
+                    part.run(say)
+        finally:
+            ended.append(lane)
 
     threads = [threading.Thread(target=run_lane, args=(lane,)) for lane in lanes]
-    for thread in threads:
-        thread.start()
     try:
         for thread in threads:
-            thread.join()
+            thread.start()
+        # Not join(): where a signal's exception interrupts it, Python 3.11 takes the thread for ended.
+        while len(ended) < len(threads):
+            time.sleep(0.1)
     finally:  # also at a signal
         is_over.set()
         for part in [part for lane in lanes for part in lane]:
