@@ -28,7 +28,6 @@ check() {
 clone_is_clean() { [[ -z $(git -C "$folder/clone" status --porcelain) ]]; }
 
 check "setup says what it does, and what is missing where it cannot" scripts/setup_test.sh
-check "./dev test that is ended by a signal leaves nothing running" python3 -B scripts/test_test.py
 check "HEAD can be cloned" git clone -q . "$folder/clone"
 check "the clone builds" "$folder/clone/dev" build
 rm -rf "$folder/clone/build/install"
