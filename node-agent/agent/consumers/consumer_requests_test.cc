@@ -23,7 +23,9 @@ class Relay {
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof(address);
     EXPECT_EQ(bind(fd_.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
-    if (listens) EXPECT_EQ(listen(fd_.get(), 8), 0);
+    if (listens) {
+      EXPECT_EQ(listen(fd_.get(), 8), 0);
+    }
     EXPECT_EQ(getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
     port_ = ntohs(address.sin_port);
   }
