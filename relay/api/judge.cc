@@ -117,8 +117,15 @@ Judgement Judge::DecideAgent(const Token& token, const std::string& peer) {
   return {.verdict = Verdict::kAllowed, .who = "agent of " + node, .credential = key, .node = node};
 }
 
-bool Judge::MayAsk(const Asker& asker, bool was_good, Clock::time_point now) {
-  if (was_good) return renewals_of_.Take(asker.about_namespace.value_or(""), now);
+bool Judge::MayAsk(const Asker& asker, const Belief* last, Clock::time_point now) {
+  if (last != nullptr && last->good && now < last->until + kGoodLately) {
+    // A client chooses the namespace of a route, but not the user that its token belongs to.
+    const std::string user = TextAt(last->user, {"username"});
+    const std::string name_space = asker.about_namespace.value_or("");
+    if (renewals_of_.Take(user.empty() ? "of " + name_space : "user " + user, now)) return true;
+  }
+  const std::string about = asker.about_namespace ? "/" + *asker.about_namespace : "";
+  if (!questions_from_about_.Take(asker.peer + about, now)) return false;
   if (!questions_from_.Take(asker.peer, now)) return false;
   if (!asker.about_namespace) return agent_questions_.Take(now);
   return questions_of_.Take(*asker.about_namespace, now) && all_questions_.Take(now);
@@ -131,9 +138,7 @@ Result<Judge::Belief> Judge::Believe(const std::string& name, const Asker& asker
     const auto now = clocks_.steady();
     const auto found = beliefs_.find(name);
     if (found != beliefs_.end() && now < found->second.until) return found->second;
-    const bool was_good =
-        found != beliefs_.end() && found->second.good && now < found->second.until + kGoodLately;
-    if (!MayAsk(asker, was_good, now)) {
+    if (!MayAsk(asker, found == beliefs_.end() ? nullptr : &found->second, now)) {
       return Fail(ErrorCode::kLimit, "too many questions about tokens");
     }
     if (questions_ >= kMaxQuestions) {

@@ -91,8 +91,8 @@ class Judge {
   Judgement DecideUser(const Token& token, const Route& route, const std::string& peer);
   // The belief of this name, or what `question` answers. An error: kLimit, or of the API server.
   Result<Belief> Believe(const std::string& name, const Asker& asker, const Question& question);
-  // Whether a question may be asked now. `was_good`: the last answer, a moment ago, was good.
-  bool MayAsk(const Asker& asker, bool was_good, Clock::time_point now);
+  // Whether a question may be asked now. `last`: what was believed last; null: nothing.
+  bool MayAsk(const Asker& asker, const Belief* last, Clock::time_point now);
   Result<Belief> AskView(const Token& token);
   Result<Belief> AskUser(const Token& token);
   Result<Belief> AskRight(const kube::Json& user, const Route& route);
@@ -104,6 +104,8 @@ class Judge {
   std::map<std::string, Belief> beliefs_;
   int questions_ = 0;  // that are being asked
   TokenBucket all_questions_{kQuestionRate, kQuestionBurst};
+  TokenBuckets questions_from_about_{kPeerNamespaceQuestionRate, kPeerNamespaceQuestionBurst,
+                                     kMaxRated};
   TokenBuckets questions_from_{kPeerQuestionRate, kPeerQuestionBurst, kMaxRated};
   TokenBuckets questions_of_{kNamespaceQuestionRate, kNamespaceQuestionBurst, kMaxRated};
   TokenBuckets renewals_of_{kRenewalRate, kRenewalBurst, kMaxRated};

@@ -149,8 +149,9 @@ TEST_F(JudgeTest, AFloodOfWrongTokensLeavesOthersAlone) {
     last = Of("bank.v" + std::to_string(i) + "." + TestCluster::kSecret, "bank");
   }
   EXPECT_EQ(last, Verdict::kLimited);
-  EXPECT_LE(cluster_.questions(), kPeerQuestionBurst + 1);
+  EXPECT_LE(cluster_.questions(), kPeerNamespaceQuestionBurst + 1);
   EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kAllowed);
+  EXPECT_EQ(Of("eyJ.good", "shop", "sales"), Verdict::kAllowed) << "new, from the same address";
   cluster_.Pass(kBelieveTime);
   EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kAllowed);
 }

@@ -37,11 +37,14 @@ inline constexpr double kCredentialBurst = 400;
 // agent's from its pod's.
 inline constexpr double kPeerRate = 1000;
 inline constexpr double kPeerBurst = 2000;
-// Questions to the API server about tokens that are not known to be good: from one address, about
-// one namespace, and in total. An address has less than a namespace and agents together, so that
-// no single pod uses them up.
-inline constexpr double kPeerQuestionRate = 10;
-inline constexpr double kPeerQuestionBurst = 50;
+// Questions to the API server about tokens that are not known to be good: from one address about
+// one namespace (or about agents), from one address, about one namespace, and in total. Each share
+// is smaller than the next: no pod uses up a namespace's, and no namespace that of the API server's
+// address, from which all users come.
+inline constexpr double kPeerNamespaceQuestionRate = 10;
+inline constexpr double kPeerNamespaceQuestionBurst = 50;
+inline constexpr double kPeerQuestionRate = 50;
+inline constexpr double kPeerQuestionBurst = 200;
 inline constexpr double kNamespaceQuestionRate = 20;
 inline constexpr double kNamespaceQuestionBurst = 100;
 inline constexpr double kQuestionRate = 100;
@@ -49,8 +52,9 @@ inline constexpr double kQuestionBurst = 400;
 // The same total for tokens of agents, which users' tokens do not use up.
 inline constexpr double kAgentQuestionRate = 100;
 inline constexpr double kAgentQuestionBurst = 400;
-// Questions about tokens of one namespace that were good a moment ago. They have a share of their
-// own: a flood of wrong tokens does not end what reads already.
+// Questions about tokens of one user, or of views and rights of one namespace, that were good a
+// moment ago. They have a share of their own: a flood of wrong tokens does not end what reads
+// already. Beyond it they use the shares above.
 inline constexpr double kRenewalRate = 50;
 inline constexpr double kRenewalBurst = 100;
 inline constexpr std::chrono::seconds kGoodLately{60};
