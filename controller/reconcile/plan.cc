@@ -204,10 +204,13 @@ class Planner {
   // The API server tells an agent of its sessions and of its pods in any order, and with no pod, a
   // session is ready. Only new sessions are asked: later, pods come and go.
   bool KnowsItsPods(const TraceSession& session) {
+    const auto* ready = api::FindCondition(trace_.status.conditions, api::kConditionReady);
+    if (ready != nullptr && ready->status == ConditionStatus::kTrue) return true;
     const auto made = kube::ParseTime(session.metadata.creation_timestamp);
-    if (!made || s_.now >= *made + kAgentSilent) return true;
+    // Clocks differ: a session of the future tells nothing.
+    if (!made || s_.now < *made || s_.now >= *made + kAgentSilent) return true;
     const auto pods = std::ranges::count_if(selected_, [&](const PodFacts* pod) {
-      return pod->node == session.spec.node_name && !pod->is_ending && CanBeTraced(*pod, s_);
+      return pod->node == session.spec.node_name && !pod->is_ending && IsMatchedByAgents(*pod, s_);
     });
     if (session.status.pods.matched >= pods) return true;
     Again(*made + kAgentSilent);

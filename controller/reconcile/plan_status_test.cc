@@ -58,10 +58,32 @@ TEST_F(Life, WaitsUntilANewSessionKnowsItsPods) {
   EXPECT_EQ(ReadyReason(), "Recording");
   AddPod("c", "n1");
   Step();
+  EXPECT_EQ(ReadyReason(), "Recording") << "it was ready";
+}
+
+TEST_F(Life, WaitsForUnknownPodsNoLongerThanForAnAgent) {
+  AddPod("a", "n1");
+  Step();
+  s_.sessions[0].metadata.creation_timestamp = kube::FormatTime(s_.now);
+  Say(0, api::kConditionReady);
+  Step();
   EXPECT_EQ(ReadyReason(), "WaitingForNodes");
   s_.now += kAgentSilent;
   EXPECT_EQ(Step().again, std::nullopt);
-  EXPECT_EQ(ReadyReason(), "Recording") << "the session is not new";
+  EXPECT_EQ(ReadyReason(), "Recording");
+}
+
+// Agents count pods with the library only, if user events are recorded.
+TEST_F(Life, DoesNotWaitForPodsThatNoAgentCounts) {
+  s_.trace.spec.kernel.syscalls = {{.name = "openat"}};
+  AddPod("a", "n1");
+  AddPod("b", "n1", /*has_library=*/false);
+  Step();
+  s_.sessions[0].metadata.creation_timestamp = kube::FormatTime(s_.now);
+  Say(0, api::kConditionReady);
+  s_.sessions[0].status.pods.matched = 1;
+  Step();
+  EXPECT_EQ(ReadyReason(), "Recording");
 }
 
 TEST_F(Life, ReadySaysHowManyPodsAreNotTraced) {

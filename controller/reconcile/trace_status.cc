@@ -139,6 +139,12 @@ bool CanBeTraced(const PodFacts& pod, const Situation& situation) {
                                               : WhySkipped(pod, situation).empty();
 }
 
+bool IsMatchedByAgents(const PodFacts& pod, const Situation& situation) {
+  if (!situation.trace.spec.RecordsUser() || Attaches(situation))
+    return CanBeTraced(pod, situation);
+  return WhyWithout(pod, situation).empty();
+}
+
 std::string DescribeUnknownContainers(const Situation& situation,
                                       const std::vector<const PodFacts*>& selected) {
   std::set<std::string> unknown, ephemeral;

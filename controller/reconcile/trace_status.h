@@ -22,6 +22,9 @@ bool MissedTheLibrary(const PodFacts& pod, const Situation& situation);
 // Whether something of a selected pod can be recorded, as far as the API server's objects tell.
 bool CanBeTraced(const PodFacts& pod, const Situation& situation);
 
+// Whether an agent counts a selected pod as matched, once it has heard of it.
+bool IsMatchedByAgents(const PodFacts& pod, const Situation& situation);
+
 // The names in spec.pods.containers that no selected pod has, or has as ephemeral containers only,
 // in words; "": there is none.
 std::string DescribeUnknownContainers(const Situation& situation,
