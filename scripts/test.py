@@ -165,7 +165,7 @@ def run_lanes(lanes):
     say = say_locked()
     is_over = threading.Event()
 
-    ended = []  # lanes
+    ended = []  # lanes whose thread is over
 
     def run_lane(lane):
         try:

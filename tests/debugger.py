@@ -3,7 +3,9 @@
 
 import contextlib
 import ctypes
+import pathlib
 import threading
+import time
 
 PTRACE_SEIZE = 0x4206
 PATIENCE = 60
@@ -28,3 +30,8 @@ def traced(pid):
     finally:
         ends.set()
         thread.join()
+        # The thread is over for Python a moment before it is for the kernel; the process may have ended.
+        status = pathlib.Path(f"/proc/{pid}/status")
+        with contextlib.suppress(OSError):
+            while "TracerPid:\t0\n" not in status.read_text(encoding="ascii", errors="replace"):
+                time.sleep(0.01)

@@ -149,7 +149,7 @@ void AddCommands(CLI::App& app, Commands& commands) {
   completion->add_option("SHELL", commands.shell)->required()->check(CLI::IsMember(Shells()));
 }
 
-// Why the words are no command, and where to read what is.
+// Returns why the words are not understood, and which --help to read.
 std::string UsageProblem(const CLI::App& app, const CLI::ParseError& error, int argc, char** argv) {
   std::string help = "kubectl weft";
   for (const CLI::App* command : app.get_subcommands()) help += " " + command->get_name();

@@ -27,8 +27,7 @@ namespace fs = std::filesystem;
 // Instead of the program that answers probes: notes its process and its last argument, and stays.
 constexpr const char* kProbes =
     "#!/bin/sh\n"
-    "echo \"$$ ${6:-none}\" > \"$2/probes.new\"\n"
-    "mv \"$2/probes.new\" \"$2/probes\"\n"
+    "echo \"$$ ${6:-none}\" > \"$2/probes\"\n"
     "exec sleep 1000\n";
 
 UniqueFd Memfd() { return UniqueFd(memfd_create("test", MFD_CLOEXEC)); }
@@ -225,7 +224,11 @@ TEST_F(StandbyTest, EndsAtSigterm) {
 TEST_F(StandbyTest, ProbesAreAnsweredAsLongAsItWaits) {
   for (const bool is_retired : {false, true}) {
     Start(is_retired);
-    RunUntil([&] { return fs::exists(folder_ + "/probes"); });
+    RunUntil([&] {
+      std::error_code none;
+      const auto size = fs::file_size(folder_ + "/probes", none);
+      return !none && size > 0;
+    });
     pid_t pid = 0;
     std::string reason;
     std::getline(std::ifstream(folder_ + "/probes") >> pid, reason);

@@ -190,7 +190,8 @@ class Modes(TrustCases, ViewCases, WeftTest):
 
     def test_pods_whose_processes_lack_the_library_are_named(self):
         """And a container that `kubectl debug` added, which a Trace asks for."""
-        files = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
+        # Not below /tmp, which may be mounted without setuid.
+        files = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory(dir=settings.TOP / "build")))
         for program, options in (("static", ["-static"]), ("setuid", [])):
             subprocess.run(["cc", *options, "-x", "c", "-", "-o", files / program], text=True, check=True,
                            input="#include <unistd.h>\nint main(void) { for (;;) pause(); }\n")

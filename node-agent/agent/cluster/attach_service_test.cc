@@ -160,7 +160,11 @@ TEST_F(Attach, AContainerThatWasLeftOutIsLoadedAgain) {
     return {};
   });
   service.SetContainers({{kContainer, "pod"}});
-  ASSERT_TRUE(WaitFor([&] { return !service.TakeLoaded().empty() && service.is_settled(); }));
+  ASSERT_TRUE(WaitFor([&] {
+    (void)service.TakeLoaded();
+    return service.is_settled();
+  }));
+  ASSERT_EQ(loads, 1);
   service.SetContainers({});
   service.SetContainers({{kContainer, "pod"}});
   EXPECT_TRUE(WaitFor([&] { return loads == 2; }));
@@ -193,7 +197,7 @@ TEST_F(Attach, AProcessThatDoesNotAnswerHoldsUpItsPodOnly) {
   EXPECT_EQ(*counts, 1);
   answer.set_value();
   EXPECT_TRUE(WaitFor([&] {
-    return service.Outcomes().at(kContainer) == AttachService::Outcome{2, {}} && *counts == 33;
+    return service.Outcomes().at(kContainer) == AttachService::Outcome{2, {}} && *counts >= 33;
   }));
 }
 

@@ -127,8 +127,8 @@ TEST_F(StatusWriterTest, TriesAgainUntilItIsWritten) {
   Until("a 1");
   Put("b", 1);
   Until("b 1");
-  // By turns: once "c" is written twice, nothing else was left.
-  for (const uint64_t recorded : {1, 2}) {
+  // By turns: between two writes of "c", "a" has one.
+  for (const uint64_t recorded : {1, 2, 3}) {
     Put("c", recorded);
     Until("c " + std::to_string(recorded));
   }
