@@ -10,6 +10,9 @@ constexpr bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 constexpr bool IsLower(char c) { return c >= 'a' && c <= 'z'; }
 constexpr bool IsUpper(char c) { return c >= 'A' && c <= 'Z'; }
 constexpr bool IsLetter(char c) { return IsLower(c) || IsUpper(c); }
+// Characters of identifiers in C: the first, and any other.
+constexpr bool IsWordStart(char c) { return IsLetter(c) || c == '_'; }
+constexpr bool IsWord(char c) { return IsWordStart(c) || IsDigit(c); }
 
 }  // namespace weft
 

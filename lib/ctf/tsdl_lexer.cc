@@ -6,12 +6,6 @@
 #include "lib/base/ascii.h"
 
 namespace weft::ctf {
-namespace {
-
-bool IsWordStart(char c) { return IsLetter(c) || c == '_'; }
-bool IsWord(char c) { return IsWordStart(c) || IsDigit(c); }
-
-}  // namespace
 
 Token TsdlLexer::Bad(std::string_view what) const {
   return {.kind = TokenKind::kBad, .text = std::string(what), .line = line_};

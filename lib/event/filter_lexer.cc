@@ -13,7 +13,7 @@ namespace weft {
 namespace {
 
 // The colon is for contexts ($app.provider:name): no field's name has one.
-bool IsNameStart(char c) { return IsLetter(c) || c == '_' || c == ':'; }
+bool IsNameStart(char c) { return IsWordStart(c) || c == ':'; }
 bool IsNamePart(char c) { return IsNameStart(c) || IsDigit(c); }
 
 std::optional<uint32_t> HexDigit(char c) {
@@ -77,7 +77,7 @@ size_t NumberExtent(std::string_view text) {
                                         : (text[n - 1] == 'e' || text[n - 1] == 'E'));
     const bool sign =
         (c == '+' || c == '-') && exponent && n + 1 < text.size() && IsDigit(text[n + 1]);
-    if (!IsDigit(c) && !IsLetter(c) && c != '_' && c != '.' && !sign) break;
+    if (!IsWord(c) && c != '.' && !sign) break;
     ++n;
   }
   return n;

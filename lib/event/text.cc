@@ -10,13 +10,11 @@
 namespace weft {
 namespace {
 
-bool IsWordStart(char c) { return IsLetter(c) || c == '_'; }
-
 // Returns the length of the identifier or number that text begins with; 0: none.
 size_t IdentifierPrefix(std::string_view text) {
   if (text.empty() || !IsWordStart(text[0])) return 0;
   size_t n = 1;
-  while (n < text.size() && (IsWordStart(text[n]) || IsDigit(text[n]))) ++n;
+  while (n < text.size() && IsWord(text[n])) ++n;
   return n;
 }
 

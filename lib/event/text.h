@@ -14,7 +14,7 @@ namespace weft {
 [[nodiscard]] bool IsPrintableUtf8(std::string_view text);
 
 // Returns a printable text with equally many bytes: control characters become spaces and, if it is
-// not well-formed UTF-8 then, bytes above U+007F question marks.
+// not well-formed UTF-8 then, bytes above 0x7f become question marks.
 [[nodiscard]] std::string Printable(std::string_view text);
 
 // Is it a C identifier: [A-Za-z_][A-Za-z0-9_]*?

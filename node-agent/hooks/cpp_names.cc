@@ -5,12 +5,12 @@
 #include <cxxabi.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdint>
 #include <cstdlib>
 #include <map>
 #include <memory>
 
+#include "lib/base/ascii.h"
 #include "node-agent/hooks/limits.h"
 
 namespace weft::hooks {
@@ -24,9 +24,7 @@ bool IsBounded(std::string_view symbol) {
   for (size_t at = 0; at < symbol.size(); ++at) {
     if (symbol[at] != 'S' && symbol[at] != 'T') continue;
     size_t end = at + 1;
-    while (end < symbol.size() && (std::isdigit(static_cast<unsigned char>(symbol[end])) != 0 ||
-                                   std::isupper(static_cast<unsigned char>(symbol[end])) != 0))
-      ++end;
+    while (end < symbol.size() && (IsDigit(symbol[end]) || IsUpper(symbol[end]))) ++end;
     if (end == symbol.size() || symbol[end] != '_') continue;
     ++references[symbol.substr(at, end - at)];
     at = end;
@@ -72,8 +70,6 @@ std::string WithoutReturnType(const std::string& symbol, const std::string& name
     bare += name.substr(clone);
   return bare;
 }
-
-bool IsWord(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
 // Returns the end of the type that begins at `at`, without what makes it a pointer or a reference;
 // npos: it has no end, or no name.

@@ -84,7 +84,7 @@ class HookService {
   // Is there nothing left to do? Not while a thread that was left behind may still hook a process
   // for rules that are gone: only this service takes that off.
   [[nodiscard]] bool is_done() const { return settled_.load() && !has_more_.load(); }
-  // May it still do at processes of this pod what earlier containers said?
+  // Returns whether a thread may still work at a process of this pod by earlier orders.
   [[nodiscard]] bool MayBeAt(const std::string& pod_uid) const;
   // Looks at all processes once more, before which it is not settled.
   void LookAgain();

@@ -6,24 +6,17 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
-#include <filesystem>
 #include <vector>
 
 #include "node-agent/keeper/limits.h"
+#include "node-agent/keeper/testing.h"
 
 namespace weft::keeper {
 namespace {
 
-class HeirsTest : public testing::Test {
+class HeirsTest : public FolderTest {
  protected:
-  HeirsTest() {
-    char name[] = "/tmp/weft-heirs-test-XXXXXX";
-    EXPECT_NE(mkdtemp(name), nullptr);
-    folder_ = name;
-    EXPECT_TRUE(heirs_.Listen(folder_));
-  }
-  ~HeirsTest() override { std::filesystem::remove_all(folder_); }
+  HeirsTest() { EXPECT_TRUE(heirs_.Listen(folder_)); }
 
   ipc::Connection Connect() {
     auto connection = ipc::Connection::ConnectTo(folder_ + "/" + kHeirsSocket);
@@ -46,7 +39,6 @@ class HeirsTest : public testing::Test {
     }
   }
 
-  std::string folder_;
   int asked_ = 0;
   std::vector<bool> ended_;
   ipc::Loop loop_ = std::move(*ipc::Loop::Make());

@@ -8,25 +8,14 @@
 
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
-#include <filesystem>
 
 #include "lib/ipc/child.h"
+#include "node-agent/keeper/testing.h"
 
 namespace weft::keeper {
 namespace {
 
-class LeaseTest : public testing::Test {
- protected:
-  LeaseTest() {
-    char name[] = "/tmp/weft-lease-test-XXXXXX";
-    EXPECT_NE(mkdtemp(name), nullptr);
-    folder_ = name;
-  }
-  ~LeaseTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string folder_;
-};
+class LeaseTest : public FolderTest {};
 
 // Returns whether this lease is held now.
 bool Takes(Lease& lease) {

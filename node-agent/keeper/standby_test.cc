@@ -18,6 +18,7 @@
 
 #include "node-agent/keeper/heirs.h"
 #include "node-agent/keeper/limits.h"
+#include "node-agent/keeper/testing.h"
 
 namespace weft::keeper {
 namespace {
@@ -32,13 +33,7 @@ constexpr const char* kProbes =
 
 UniqueFd Memfd() { return UniqueFd(memfd_create("test", MFD_CLOEXEC)); }
 
-std::string MakeFolder() {
-  char name[] = "/tmp/weft-standby-test-XXXXXX";
-  EXPECT_NE(mkdtemp(name), nullptr);
-  return name;
-}
-
-class StandbyTest : public testing::Test {
+class StandbyTest : public FolderTest {
  protected:
   StandbyTest() {
     sigprocmask(SIG_SETMASK, nullptr, &signals_);
@@ -50,7 +45,6 @@ class StandbyTest : public testing::Test {
   }
   ~StandbyTest() override {
     standby_.reset();
-    fs::remove_all(folder_);
     sigprocmask(SIG_SETMASK, &signals_, nullptr);
   }
 
@@ -89,7 +83,6 @@ class StandbyTest : public testing::Test {
   }
 
   sigset_t signals_;
-  const std::string folder_ = MakeFolder();
   const Options options_{.dir = folder_, .bin_dir = folder_, .kubelet_dir = folder_};
   ipc::Loop loop_ = std::move(*ipc::Loop::Make());
   Lease holders_lease_{folder_}, lease_{folder_};

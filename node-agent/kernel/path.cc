@@ -5,12 +5,10 @@
 #include <limits>
 #include <utility>
 
+#include "lib/base/ascii.h"
+
 namespace weft::kernel {
 namespace {
-
-bool IsNameByte(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
 
 class Parser {
  public:
@@ -58,7 +56,7 @@ class Parser {
 
   Result<std::string> Name() {
     const size_t begin = at_;
-    while (at_ < text_.size() && IsNameByte(text_[at_])) ++at_;
+    while (at_ < text_.size() && IsWord(text_[at_])) ++at_;
     if (at_ == begin) return Wrong("expected a name");
     return std::string(text_.substr(begin, at_ - begin));
   }

@@ -12,6 +12,8 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "lib/base/ascii.h"
+
 namespace weft::kernel::testing {
 namespace {
 
@@ -53,11 +55,9 @@ std::string ModuleBtf(const TestKernel& kernel, const std::string& module) {
   return out;
 }
 
-bool IsWordByte(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
 std::string LabelOf(const std::string& name) {
   std::string label = "v" + name;
-  std::ranges::replace_if(label, [](char c) { return !IsWordByte(c); }, '_');
+  std::ranges::replace_if(label, [](char c) { return !IsWord(c); }, '_');
   return label;
 }
 

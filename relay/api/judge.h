@@ -80,8 +80,8 @@ class Judge {
     kube::Json user;
   };
   using Question = std::function<Result<Belief>()>;
-  // Whose shares of questions a question uses: those of the address that asks, and of the namespace
-  // that it is about; std::nullopt: that of agents.
+  // A question uses shares of the address that asks, and of the namespace that it is about;
+  // std::nullopt: the share of agents.
   struct Asker {
     std::string peer;
     std::optional<std::string> about_namespace;

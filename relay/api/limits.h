@@ -49,7 +49,7 @@ inline constexpr double kNamespaceQuestionRate = 20;
 inline constexpr double kNamespaceQuestionBurst = 100;
 inline constexpr double kQuestionRate = 100;
 inline constexpr double kQuestionBurst = 400;
-// The same total for tokens of agents, which users' tokens do not use up.
+// Questions about tokens of agents have a total of their own, which users' tokens do not use up.
 inline constexpr double kAgentQuestionRate = 100;
 inline constexpr double kAgentQuestionBurst = 400;
 // Questions about tokens of one user, or of views and rights of one namespace, that were good a

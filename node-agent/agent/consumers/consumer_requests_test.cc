@@ -209,7 +209,7 @@ TEST_F(ConsumerRequestsTest, AnotherConnectionDoesNotGetTheAnswer) {
   ask();
   Connect();
   ask();
-  // The same consumer's name, after its last session had ended.
+  // A new consumer gets this name once its last session has ended.
   parts_->consumers.Stop("shop");
   Connect();
   ask();
