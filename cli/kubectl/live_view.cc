@@ -61,7 +61,7 @@ Status LiveView::Flush(std::string& text) {
   return FailErrno("the output cannot be written");
 }
 
-Status LiveView::Print(bool all) {
+Result<bool> LiveView::Print(bool all) {
   std::string text;
   while (ctf::StreamReader* stream = follower_.Next(all)) {
     const bool is_event = stream->item().kind == ctf::ItemKind::kEvent;
@@ -76,11 +76,11 @@ Status LiveView::Print(bool all) {
     }
     if (text.size() < kFlushBytes) continue;
     WEFT_TRY(Flush(text));
-    if (stop_ && stop_()) return {};
+    if (stop_ && stop_()) return true;
   }
   WEFT_TRY(Flush(text));
   ShowProblems();
-  return {};
+  return false;
 }
 
 void LiveView::ShowProblems() {
@@ -94,14 +94,15 @@ void LiveView::ShowProblems() {
 
 Status LiveView::Round() {
   WEFT_ASSIGN(const bool more, tail_.Fetch(false));
-  (void)more;  // the next round gets it
-  return Print(false);
+  WEFT_ASSIGN(const bool stopped, Print(false));
+  (void)more, (void)stopped;  // the next round goes on
+  return {};
 }
 
 Result<bool> LiveView::Finish() {
   WEFT_ASSIGN(const bool more, tail_.Fetch(true));
-  WEFT_TRY(Print(!more));
-  return more;
+  WEFT_ASSIGN(const bool stopped, Print(!more));
+  return more || stopped;
 }
 
 }  // namespace weft::kubectl

@@ -26,9 +26,10 @@ class LiveView : public Followed, TailSink {
 
   // Fetches what is new, and prints what is due. kClosed: the reader of the output is gone.
   Status Round() override;
-  // Fetches and prints some of the rest: the Trace is over. Returns whether there is more.
+  // Fetches and prints some of the rest: the Trace is over. Returns whether there is more, at the
+  // relay or here, since `stop` ended the round.
   Result<bool> Finish() override;
-  // `stop`: asked while a round prints; true ends the round.
+  // `stop`: asked while a round prints; true ends the round. The next one goes on from there.
   void StopWhen(std::function<bool()> stop) { stop_ = std::move(stop); }
   [[nodiscard]] std::chrono::milliseconds pause() const override { return tail_.pause(); }
   void Look(const api::Trace& trace) override {
@@ -48,7 +49,8 @@ class LiveView : public Followed, TailSink {
   void SetEnded(const std::string& folder, const std::string& stream) override;
   bool IsFull() override;
   bool WaitsFor(const std::string& folder, const std::string& stream) override;
-  Status Print(bool all);
+  // Prints what is due. Returns whether `stop` ended it before that.
+  Result<bool> Print(bool all);
   Status Flush(std::string& text);
   void ShowProblems();
 

@@ -25,7 +25,8 @@ constexpr const char* kExitStatusHelp = R"(Exit status:
   120  wrong usage
   121  wrong input: kubeconfig, a Trace that does not exist, a filter; or a missing right
   122  the output could not be written
-  123  the API server or the relay failed, or cannot be reached)";
+  123  the API server or the relay failed, or cannot be reached
+  130  ^C ended download, or came again)";
 
 CLI::App* AddCommand(CLI::App& app, const char* name, const char* what) {
   CLI::App* command = app.add_subcommand(name, what);
@@ -174,20 +175,21 @@ const std::string& NamedTrace(const Commands& commands) {
   return commands.examined;
 }
 
+// `interrupts`: null for commands that only ask and print.
 int RunCommandOf(const CLI::App& app, const Connection& connection, const Commands& commands,
-                 Interrupts& interrupts) {
+                 Interrupts* interrupts) {
   if (app.got_subcommand("list")) return List(connection, commands.list);
   if (app.got_subcommand("status"))
     return ShowStatus(connection, commands.status_of, commands.status_json);
-  if (app.got_subcommand("download")) return Download(connection, commands.download, interrupts);
-  if (app.got_subcommand("top")) return Top(connection, commands.top, interrupts);
+  if (app.got_subcommand("download")) return Download(connection, commands.download, *interrupts);
+  if (app.got_subcommand("top")) return Top(connection, commands.top, *interrupts);
   if (app.got_subcommand("doctor")) return Examine(connection, commands.examined);
   if (app.got_subcommand("live")) {
     LiveCommand live = commands.live;
     live.serve = app.get_subcommand("live")->count("--serve") > 0;
-    return Live(connection, live, interrupts);
+    return Live(connection, live, *interrupts);
   }
-  return Run(connection, commands.run, interrupts);
+  return Run(connection, commands.run, *interrupts);
 }
 
 }  // namespace
@@ -219,7 +221,10 @@ int main(int argc, char** argv) {
     std::fputs(CompletionScript(commands.shell), stdout);
     return weft::cli::kExitOk;
   }
-  Interrupts interrupts;
+  // Commands that only ask and print are ended by ^C at once, as any program.
+  const bool only_asks =
+      app.got_subcommand("list") || app.got_subcommand("status") || app.got_subcommand("doctor");
+  const auto interrupts = only_asks ? nullptr : std::make_unique<Interrupts>();
   const auto connection = Connect(options);
   if (!connection) return Complain(connection.error());
   if (const std::string& name = NamedTrace(commands); !name.empty()) {
@@ -227,5 +232,5 @@ int main(int argc, char** argv) {
       return Complain(
           {weft::ErrorCode::kInvalid, 0, "\"" + name + "\" is no name of a Trace: " + why});
   }
-  return RunCommandOf(app, *connection, commands, interrupts);
+  return RunCommandOf(app, *connection, commands, interrupts.get());
 }

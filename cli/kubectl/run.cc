@@ -90,22 +90,24 @@ Result<std::optional<api::Trace>> WaitUntilReady(const Connection& connection,
   }
 }
 
-// Ends a Trace and leaves it there: its deadline is over.
+// Ends a Trace and leaves it there: its deadline is over. One that was deleted has ended.
 Status EndTrace(const Connection& connection, const std::string& name) {
   const auto done =
       connection.client->MergePatch(AddressOf(connection, name), {{"spec", {{"duration", "1s"}}}});
-  if (!done) return std::unexpected(done.error());
+  if (!done && done.error().code != ErrorCode::kNotFound) return std::unexpected(done.error());
   return {};
 }
 
-// Shows events until the Trace is over; ends it at ^C.
+// Shows events until the Trace is over; ends it at ^C, and shows the rest.
 Status Show(const Connection& connection, const std::string& name, const std::string& folder,
             LiveFormat format, Interrupts& interrupts) {
   TraceView view(connection, name);
   LiveView live(connection, view, folder, format);
   live.StopWhen([&interrupts] { return interrupts.came(); });
   std::string why;
+  bool is_over = false;
   live.OnLook([&](const api::Trace& trace) {
+    is_over = IsOver(trace.status.phase);
     std::string now = live.events() == 0 ? WhyNothing(trace) : "";
     if (now.empty() || now == why) return;
     std::fprintf(stderr, "no events yet: %s\n", now.c_str());
@@ -117,8 +119,9 @@ Status Show(const Connection& connection, const std::string& name, const std::st
   if (!end && !unread) return std::unexpected(end.error());
   if (unread) return {};
   if (*end == FollowEnd::kInterrupted) {
-    std::fprintf(stderr, "ending the Trace; ^C again leaves it to its own\n");
-    WEFT_TRY(EndTrace(connection, name));
+    std::fprintf(stderr, "%s; ^C again leaves it to its own\n",
+                 is_over ? "showing the rest of the Trace" : "ending the Trace");
+    if (!is_over) WEFT_TRY(EndTrace(connection, name));
     live.StopWhen({});
     end = Follow(connection, name, live, interrupts, false);
     if (!end) return std::unexpected(end.error());

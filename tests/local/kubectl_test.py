@@ -84,6 +84,7 @@ class Api:
 
     def __init__(self, folder, files):
         self.traces = {"sales": trace()}
+        self.made_phase = "Recording"
         self.files = files
         self.shown = {path: len(data) for path, data in files.items()}
         self.views = {}
@@ -160,7 +161,7 @@ class Api:
     def trace(self, method, path, body):
         name = path[len(TRACES) + 1:]
         if method == "POST":
-            made = trace() | {"spec": json.loads(body)["spec"]}
+            made = trace(self.made_phase) | {"spec": json.loads(body)["spec"]}
             self.traces["sales"] = made
             return 201, json.dumps(made).encode()
         if not name:
@@ -537,6 +538,39 @@ COMP_WORDS=(kubectl-weft '') COMP_CWORD=1; _kubectl_weft; printf '%s' "${#COMPRE
         self.assertEqual(process.wait(timeout=PATIENCE), 0, process.stderr.read())
         process.stderr.close()
         self.assertEqual(self.api.views, {})
+
+    def interrupt(self, *words):
+        """Sends ^C to a command whose Trace is over and whose reader reads nothing. Returns events and messages."""
+        process = self.begin(*words, "--json")
+        first = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        # A thread of the process takes the signal, which is pending until then.
+        self.wait_for(lambda: "ShdPnd:\t0000000000000000" in
+                      pathlib.Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8"))
+        shown = first + process.stdout.read()
+        err = self.finish(process)[1]
+        self.assertEqual(self.api.views, {})
+        return self.events(shown), err
+
+    def test_an_interrupt_ends_the_last_round_as_any_other(self):
+        every = self.events(self.viewed(self.recorded, "--json"))
+        self.api.traces["sales"]["status"]["phase"] = self.api.made_phase = "Completed"
+        shown, _ = self.interrupt("live", "sales")
+        self.assertLessEqual(set(shown), set(every))
+        shown, err = self.interrupt("run", "-l", "app=shop", "-e", "emitter:*")
+        self.assertEqual(shown, every, err)
+        self.assertEqual(self.api.traces, {})
+        self.assertNotIn("PATCH", [request[0] for request in self.api.requests])
+
+    def test_an_interrupt_ends_a_question_at_once(self):
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            self.write_kubeconfig({"token": TOKEN}, server=f"https://127.0.0.1:{silent.getsockname()[1]}")
+            process = self.begin("list")
+            silent.settimeout(PATIENCE)
+            with silent.accept()[0]:
+                process.send_signal(signal.SIGINT)
+                self.assertEqual(process.wait(timeout=PATIENCE), -signal.SIGINT)
+        process.communicate()
 
     def test_live_refuses_a_port_that_it_cannot_have(self):
         for words in (("--serve=70000",), ("--serve=x",), ("--serve", "--json"), ("--json", "--indent")):
