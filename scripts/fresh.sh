@@ -3,8 +3,8 @@
 #
 # The part `fresh` of ./dev test. It checks that the committed files alone build in a clone, as a whole and as
 # ./dev demo builds them, that the build leaves no file outside build/, and that the demo's install tree works after
-# it was moved. Before that it checks what ./dev setup prints. The clone is always in one place, so the compiler cache
-# helps the next run.
+# it was moved. Before that it checks what ./dev setup prints, and what a signal to ./dev test leaves. The clone is
+# always in one place, so the compiler cache helps the next run.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 
@@ -28,6 +28,7 @@ check() {
 clone_is_clean() { [[ -z $(git -C "$folder/clone" status --porcelain) ]]; }
 
 check "setup says what it does, and what is missing where it cannot" scripts/setup_test.sh
+check "./dev test that is ended by a signal leaves nothing running" python3 -B scripts/test_test.py
 check "HEAD can be cloned" git clone -q . "$folder/clone"
 check "the clone builds" "$folder/clone/dev" build
 rm -rf "$folder/clone/build/install"

@@ -30,6 +30,7 @@ CLUSTER_BUILD = ["./dev", "cluster", "build"]
 GUESTS = "2"  # at a time: each is a busy process with 2 GiB of memory
 JOBS = str(os.cpu_count() or 2)
 GIVE_WAY = ("model", "lint", "fuzz")  # to the parts of other lanes
+PATIENCE = 60  # seconds that tests have to remove what they made, after a signal
 SUMMARY = re.compile(r"\d+% tests passed, .*|(lint|fresh): \d+ checks passed, .*")
 
 FUZZ_LONG = 240  # seconds per target
@@ -138,12 +139,12 @@ class Part:
             print(f"exit status {process.returncode}: {' '.join(command)}", file=log)
         return process.returncode == 0
 
-    def end(self):
+    def end(self, number=signal.SIGINT):
         """Ends the running command, and begins no other. What only computes is killed; tests get what
         the terminal would send, so that they can remove what they made."""
         self.is_ended = True
         if self.group is not None:
-            end_group(self.group, signal.SIGKILL if self.gives_way else signal.SIGINT)
+            end_group(self.group, signal.SIGKILL if self.gives_way else number)
 
 
 def end_group(group, number):
@@ -161,31 +162,46 @@ def say_locked():
     return say
 
 
-def run_lanes(lanes):
+class Signals:
+    """SIGTERM and SIGINT, which end this program with all that it started. Handlers only take a note:
+    an exception could come while a process is made, and nothing would know of that process."""
+
+    def __init__(self):
+        self.number = 0  # the first one's, or 0
+        # Where a shell ignores SIGINT for what it runs in the background, the tests would inherit that.
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self.note)
+
+    def note(self, number, _):
+        self.number = self.number or number
+
+    def wait(self, is_over):
+        """Returns when `is_over()`, or when a signal has come."""
+        while not (self.number or is_over()):
+            time.sleep(0.1)
+
+
+def run_lanes(lanes, signals):
     say = say_locked()
     is_over = threading.Event()
 
-    ended = []  # lanes whose thread is over
-
     def run_lane(lane):
-        try:
-            for part in lane:
-                if not is_over.is_set():
-                    part.run(say)
-        finally:
-            ended.append(lane)
+        for part in lane:
+            if not is_over.is_set():
+                part.run(say)
 
-    threads = [threading.Thread(target=run_lane, args=(lane,)) for lane in lanes]
-    try:
+    everything = [part for lane in lanes for part in lane]
+    threads = [threading.Thread(target=run_lane, args=(lane,), daemon=True) for lane in lanes]
+    for thread in threads:
+        thread.start()
+    signals.wait(lambda: not any(thread.is_alive() for thread in threads))
+    is_over.set()
+    for number in (signal.SIGINT, signal.SIGKILL):
+        for part in everything:
+            part.end(number)
+        until = time.monotonic() + PATIENCE
         for thread in threads:
-            thread.start()
-        # Not join(): where a signal's exception interrupts it, Python 3.11 takes the thread for ended.
-        while len(ended) < len(threads):
-            time.sleep(0.1)
-    finally:  # also at a signal
-        is_over.set()
-        for part in [part for lane in lanes for part in lane]:
-            part.end()
+            thread.join(max(0, until - time.monotonic()))
 
 
 def step_back(session):
@@ -231,30 +247,21 @@ def parse(argv):
                   for lane in lanes]
 
 
-def build_release(needed):
+def build_release(needed, signals):
     """Builds, and returns the seconds it took, 0 if it is not needed, None if it failed."""
     if not needed:
         return 0
     start = time.monotonic()
     with subprocess.Popen(["./dev", "build", "--all"], cwd=TOP, process_group=0) as process:
-        try:
-            status = process.wait()
-        except BaseException:
+        signals.wait(lambda: process.poll() is not None)
+        if signals.number:
             end_group(process.pid, signal.SIGINT)
-            raise
-    return time.monotonic() - start if status == 0 else None
-
-
-def end_at_signals():
-    """Lets SIGTERM and SIGINT end this program with all that it started. Where a shell ignores SIGINT
-    for what it runs in the background, the tests would inherit that."""
-    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    return time.monotonic() - start if process.returncode == 0 else None
 
 
 def main(argv):
     args, lanes = parse(argv)
-    end_at_signals()
+    signals = Signals()
     # Tests read this to choose between their short and their long form.
     os.environ["WEFT_LONG"] = "1" if args.long else "0"
     if "WEFT_BABELTRACE2" not in os.environ:
@@ -267,11 +274,14 @@ def main(argv):
     had = whole_run.already_there() if is_whole else []
     start = time.monotonic()
     with cluster_build(any(CLUSTER_BUILD in part.commands for part in lanes[2])):
-        built = build_release(needed=lanes[0] or lanes[2])
-        if built is None:
-            print("test: the release build failed")
-            return 1
-        run_lanes(lanes)
+        built = build_release(lanes[0] or lanes[2], signals)
+        if built is not None:
+            run_lanes(lanes, signals)
+    if signals.number:
+        return 128 + signals.number
+    if built is None:
+        print("test: the release build failed")
+        return 1
 
     everything = [part for lane in lanes for part in lane]
     print(f"\n{'part':<8} {'result':<7} {'seconds':>7} {'of CPU':>7} {'skipped':>7}  summary")
