@@ -22,6 +22,7 @@
 #include <iterator>
 #include <memory>
 
+#include "lib/abi/control.h"
 #include "lib/base/unique_fd.h"
 #include "node-agent/attach/annex.h"
 #include "node-agent/attach/emergency_frame.h"
@@ -32,6 +33,8 @@
 #include "node-agent/attach/load_library.h"
 #include "node-agent/attach/provider_object.h"
 #include "node-agent/attach/target_check.h"
+#include "node-agent/hooks/give_back.h"
+#include "node-agent/hooks/hook_service.h"
 #include "node-agent/hooks/process_memory.h"
 #include "node-agent/hooks/stopped_process.h"
 
@@ -373,6 +376,38 @@ TEST(HijackedThread, LeavesAThreadAloneThatExecutesAProgram) {
   EXPECT_EQ(waitid(P_PID, static_cast<id_t>(child.pid), &info, WEXITED | WNOHANG | WNOWAIT), 0);
   EXPECT_EQ(info.si_pid, 0);
 }
+
+#ifdef WEFT_LIBRARY
+// A load that was under way when the recording ended may wake the library only after that.
+TEST(LoadLibrary, IsGivenBackAlsoIfItEndsAfterTheRecording) {
+  const Executing child;
+  ASSERT_GT(child.pid, 0);
+  const LoadOptions options{
+      .library = WEFT_LIBRARY, .folder = "/.weft-attached", .container = "attached"};
+  const auto load = [&] { return LoadLibrary(child.pid, options); };
+  const auto is_given_back = [&] { return hooks::IsDetached(child.pid).value_or(false); };
+  const Status loaded = load();
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  const auto ranges = hooks::ReadRanges(child.pid);
+  ASSERT_TRUE(ranges);
+  hooks::HookedContainer container{.name = "", .control = "app.ctl", .gives_back = true};
+  for (const hooks::MappedRange& range : *ranges)
+    if (range.end - range.begin == WEFT_CONTROL_TOTAL_BYTES)
+      container.own_areas.insert(range.inode);
+  hooks::HookService service;
+  const auto settle = [&] {
+    while (!service.is_done()) usleep(1000);
+  };
+  ASSERT_TRUE(service.SetContainers({container}));
+  settle();
+  EXPECT_TRUE(is_given_back());
+  ASSERT_TRUE(load());
+  EXPECT_FALSE(is_given_back());
+  service.LookAgain();
+  settle();
+  EXPECT_TRUE(is_given_back());
+}
+#endif
 
 }  // namespace
 }  // namespace weft::attach

@@ -49,6 +49,10 @@ std::string KeyOf(const HookedContainer& container) {
   return container.pod_uid + "/" + container.control;
 }
 
+bool GivesBack(const HookedContainer& container) {
+  return container.gives_back && container.rules.empty();
+}
+
 std::string Quoted(const HookRule& rule) {
   std::string text = "Trace \"" + rule.trace + "\": ";
   if (rule.rule.set) return text.append("set \"").append(NameOf(*rule.rule.set)).append("\"");
@@ -279,13 +283,15 @@ void HookService::TakeOrders() {
     if (number_ == wanted_number_) return;
     number_ = wanted_number_;
     finished_.clear();
+    const bool looks_again = std::exchange(looks_again_, false);
     std::map<std::string, const Container*> before;
     for (const Container& container : containers_) before[KeyOf(container.of)] = &container;
     for (const Container& container : wanted_) {
       const auto old = before.find(KeyOf(container.of));
       const bool has_rules = old != before.end() && old->second->of.rules == container.of.rules;
       if (has_rules && old->second->of.own_areas == container.of.own_areas &&
-          old->second->of.gives_back == container.of.gives_back)
+          old->second->of.gives_back == container.of.gives_back &&
+          !(looks_again && GivesBack(container.of) && !again_.contains(KeyOf(container.of))))
         continue;
       changed_.insert(KeyOf(container.of));
       if (!has_rules || old->second->of.gives_back != container.of.gives_back)
@@ -316,6 +322,7 @@ void HookService::LookAgain() {
   {
     const std::lock_guard lock(mutex_);
     ++wanted_number_;
+    looks_again_ = true;
     settled_ = false;
   }
   eventfd_write(wake_.get(), 1);
@@ -438,11 +445,10 @@ void HookService::LookAt(int32_t pid, Seen& seen) {
 // found to be one of the container's.
 bool HookService::Hook(int32_t pid, const Container& container, uint64_t objects) {
   if (!MayHook(pid, container)) return true;
-  const bool gives_back = container.of.gives_back && container.of.rules.empty();
   const auto outcome =
       work_.Do(pid, {.container = container, .objects = objects},
                [pid, rules = container.of.rules, cache = container.cache, server = server_,
-                pod = container.of.pod_uid, gives_back] {
+                pod = container.of.pod_uid, gives_back = GivesBack(container.of)] {
                  Outcome of;
                  of.status = gives_back ? UnhookProcess(pid, of.report)
                                         : HookProcess(pid, rules, *cache, of.report,

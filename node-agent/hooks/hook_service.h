@@ -86,7 +86,9 @@ class HookService {
   [[nodiscard]] bool is_done() const { return settled_.load() && !has_more_.load(); }
   // Returns whether a thread may still work at a process of this pod by earlier orders.
   [[nodiscard]] bool MayBeAt(const std::string& pod_uid) const;
-  // Looks at all processes once more, before which it is not settled.
+  // Processes got the library: looks at all processes once more, before which it is not settled.
+  // Where nothing is recorded, a load that ended late may have woken what was given back: that is
+  // done again, unless another try is due there.
   void LookAgain();
   // A number that grows whenever there is something new to tell.
   [[nodiscard]] uint64_t news() const { return news_.load(); }
@@ -172,6 +174,7 @@ class HookService {
   std::vector<Container> wanted_;
   Listeners wanted_listeners_;
   uint64_t wanted_number_ = 0;
+  bool looks_again_ = false;
   std::set<std::string> late_pods_;  // whose work was left behind
   std::vector<std::string> notes_;
   std::set<std::string> noted_;

@@ -97,7 +97,7 @@ void AttachService::Work() {
       left_out = std::exchange(left_out_, {});
     }
     Forget(left_out);
-    Look(containers, all);
+    Look(containers, all, number);
     Publish();
     const bool is_open = std::ranges::any_of(seen_, [](const auto& entry) {
       const Seen& seen = entry.second;
@@ -123,8 +123,10 @@ std::optional<CgroupPlace> AttachService::ServedPlace(
   return found != containers.end() && found->second == place->pod_uid ? place : std::nullopt;
 }
 
-// `all`: also processes that were not in a container of before.
-void AttachService::Look(const std::map<std::string, std::string>& containers, bool all) {
+// `all`: also processes that were not in a container of before. `number`: of the orders. Newer ones
+// end the look, since they may leave out containers.
+void AttachService::Look(const std::map<std::string, std::string>& containers, bool all,
+                         uint64_t number) {
   TakeLate();
   const std::vector<int32_t> alive = AllProcesses();
   std::erase_if(seen_,
@@ -143,7 +145,7 @@ void AttachService::Look(const std::map<std::string, std::string>& containers, b
     // Its area is adopted at once.
     if (!newly_loaded_.empty()) Publish();
     const std::lock_guard lock(mutex_);
-    if (ends_) return;
+    if (ends_ || number != wanted_number_) return;
   }
 }
 

@@ -87,7 +87,7 @@ class AttachService {
     Clock::time_point next_try;
   };
   void Work();
-  void Look(const std::map<std::string, std::string>& containers, bool all);
+  void Look(const std::map<std::string, std::string>& containers, bool all, uint64_t number);
   void Forget(const std::set<std::string>& containers);
   // None: it is in no container that is served.
   [[nodiscard]] std::optional<CgroupPlace> ServedPlace(

@@ -170,6 +170,32 @@ TEST_F(Attach, AContainerThatWasLeftOutIsLoadedAgain) {
   EXPECT_TRUE(WaitFor([&] { return loads == 2; }));
 }
 
+// What is loaded after that records nothing, and is to be given back.
+TEST_F(Attach, NothingIsLoadedOnceTheContainerIsLeftOut) {
+  const Process one, two;
+  places_ = {{one.pid(), {"pod", kContainer}}, {two.pid(), {"pod", kContainer}}};
+  std::atomic<int> loads{0};
+  std::promise<void> begun, left_out;
+  AttachService service(Places(), [&](int32_t pid, const CgroupPlace&) -> Status {
+    if (++loads == 1) {
+      begun.set_value();
+      left_out.get_future().wait();
+    }
+    return (pid == one.pid() ? one : two).Load();
+  });
+  service.SetContainers({{kContainer, "pod"}});
+  begun.get_future().wait();
+  service.SetContainers({});
+  left_out.set_value();
+  size_t loaded = 0;
+  EXPECT_TRUE(WaitFor([&] {
+    loaded += service.TakeLoaded().size();
+    return service.is_settled();
+  }));
+  EXPECT_EQ(loads, 1);
+  EXPECT_EQ(loaded, 1u);  // it is told, so that it is given back
+}
+
 TEST_F(Attach, AProcessThatDoesNotAnswerHoldsUpItsPodOnly) {
   const Process one, two, of_another_pod;
   const std::string other(64, 'b');
