@@ -64,11 +64,12 @@ HookPart::Containers HookPart::AttachedContainers() const {
 
 // Looks which containers are attached now, and which of them wait.
 void HookPart::SettleAttached() {
-  std::erase_if(waiting_, [&](const auto& entry) {
+  const size_t done = std::erase_if(waiting_, [&](const auto& entry) {
     const auto service = services_.find(entry.second.name_space);
     return service == services_.end() || service->second == nullptr ||
            !service->second->hooks.MayBeAt(entry.second.pod_uid);
   });
+  if (done != 0) may_attach_more_ = true;
   const Containers before = std::exchange(attached_, AttachedContainers());
   for (const auto& [container, place] : attached_)
     if (!before.contains(container) && !agent_.parts().areas.AdoptedFor(container).empty())
@@ -87,6 +88,9 @@ std::set<std::string> HookPart::NamespacesWithLibrary() const {
 
 void HookPart::Settle() {
   const auto& sessions = agent_.parts().sessions.all();
+  // Before anything is read of a service: what changes meanwhile is told by the next Poll.
+  for (auto& [name_space, service] : services_)
+    if (service != nullptr) service->told = service->hooks.news();
   SettleAttached();
   Rules rules;
   std::set<std::string> needed = NamespacesWithLibrary();
@@ -109,7 +113,6 @@ void HookPart::Settle() {
     if (!problem.empty() && problem != service->problem)
       note_("functions of some pods are not recorded: " + problem);
     service->problem = problem;
-    service->told = service->hooks.news();
   }
   for (const auto& [uid, session] : sessions) {
     session->hook_notices.clear();
@@ -131,9 +134,10 @@ void HookPart::LookAgain(const std::string& name_space) {
 }
 
 bool HookPart::Poll() {
-  return std::ranges::any_of(services_, [](const auto& entry) {
+  const bool has_news = std::ranges::any_of(services_, [](const auto& entry) {
     return entry.second != nullptr && entry.second->told != entry.second->hooks.news();
   });
+  return std::exchange(may_attach_more_, false) || has_news;
 }
 
 }  // namespace weft::agent

@@ -45,7 +45,8 @@ class HookPart {
   void Restored();
   // Call it when sessions, channels or pods changed.
   void Settle();
-  // True: a service has something to tell, and sessions are to be settled.
+  // True: a service has something to tell, or containers wait no more, and sessions are to be
+  // settled.
   bool Poll();
   // May processes of a container (ContainerKey) get the library? Not while a process of its pod may
   // still be given back what was changed in it for an earlier session.
@@ -83,6 +84,7 @@ class HookPart {
   Containers attached_;
   // Those of them that were not, until the service does nothing more for the time before.
   Containers waiting_;
+  bool may_attach_more_ = false;  // since the last Poll
 };
 
 }  // namespace weft::agent
