@@ -35,6 +35,7 @@
 #include "node-agent/attach/target_check.h"
 #include "node-agent/hooks/give_back.h"
 #include "node-agent/hooks/hook_service.h"
+#include "node-agent/hooks/process_claim.h"
 #include "node-agent/hooks/process_memory.h"
 #include "node-agent/hooks/stopped_process.h"
 
@@ -398,7 +399,13 @@ TEST(LoadLibrary, IsGivenBackAlsoIfItEndsAfterTheRecording) {
   const auto settle = [&] {
     while (!service.is_done()) usleep(1000);
   };
-  ASSERT_TRUE(service.SetContainers({container}));
+  {
+    const auto claim = hooks::ProcessClaim::Take(child.pid);
+    ASSERT_TRUE(claim);
+    ASSERT_TRUE(service.SetContainers({container}));
+    while (!service.is_settled()) usleep(1000);
+    EXPECT_FALSE(service.is_done()) << "it is tried again";
+  }
   settle();
   EXPECT_TRUE(is_given_back());
   ASSERT_TRUE(load());

@@ -263,10 +263,13 @@ void HookService::Publish(uint64_t looked) {
 // A debugger, or a thread that is where nothing may change, may stay for hours, and each try stops
 // the process.
 void HookService::TakeAgain() {
-  if (again_.empty() || std::chrono::steady_clock::now() < next_again_) return;
-  changed_.merge(again_);
-  again_.clear();
-  pause_ = std::min<std::chrono::milliseconds>(2 * pause_, kLongestAgainPause);
+  const auto now = std::chrono::steady_clock::now();
+  for (auto& [container, again] : again_) {
+    if (again.is_due || now < again.at) continue;
+    again.is_due = true;
+    again.pause = std::min<std::chrono::milliseconds>(2 * again.pause, kLongestAgainPause);
+    changed_.insert(container);
+  }
 }
 
 void HookService::Wait() {
@@ -295,7 +298,7 @@ void HookService::TakeOrders() {
         continue;
       changed_.insert(KeyOf(container.of));
       if (!has_rules || old->second->of.gives_back != container.of.gives_back)
-        pause_ = kLookInterval;
+        again_.erase(KeyOf(container.of));
       if (has_rules) continue;
       refusals_.erase(KeyOf(container.of));
       for (const HookRule& rule : container.of.rules) {
@@ -398,6 +401,7 @@ bool HookService::Look() {
   }
   changed_.clear();
   finished_.clear();
+  std::erase_if(again_, [](const auto& entry) { return entry.second.is_due; });  // it is done
   return true;
 }
 
@@ -436,8 +440,9 @@ void HookService::LookAt(int32_t pid, Seen& seen) {
   if ((is_told || (changed && !container->of.rules.empty())) && !Hook(pid, *container, objects)) {
     seen.objects = 0;
     if (!container->of.rules.empty()) return;
-    again_.insert(KeyOf(container->of));
-    next_again_ = std::chrono::steady_clock::now() + pause_;
+    Again& again = again_[KeyOf(container->of)];
+    again.is_due = false;
+    again.at = std::chrono::steady_clock::now() + again.pause;
   }
 }
 

@@ -128,6 +128,12 @@ class HookService {
     Container container;
     uint64_t objects = 0;  // as Seen has it
   };
+  // It counts as changed again at this time; the next time, after a longer pause.
+  struct Again {
+    bool is_due = false;  // it is being tried
+    std::chrono::steady_clock::time_point at;
+    std::chrono::milliseconds pause = kLookInterval;
+  };
   using Listeners = std::map<std::string, std::shared_ptr<UniqueFd>>;  // by pod
   struct Seen {
     int looks = 0;
@@ -194,11 +200,8 @@ class HookService {
   // The thread's own.
   std::vector<Container> containers_;
   std::set<std::string> changed_;  // names of containers whose rules changed since the last look
-  // Likewise: where hooks could not be taken off, or functions not be given back. They count as
-  // changed again at this time; the next time, after a longer pause.
-  std::set<std::string> again_;
-  std::chrono::steady_clock::time_point next_again_;
-  std::chrono::milliseconds pause_ = kLookInterval;
+  // Likewise: where hooks could not be taken off, or functions not be given back.
+  std::map<std::string, Again> again_;
   Listeners listeners_;
   uint64_t number_ = 0;
   std::map<int32_t, Seen> seen_;
