@@ -21,9 +21,10 @@ inline constexpr const char* kExitStatusHelp = R"(Exit status:
   itself failed too (stderr reports that). Its own are:
     120  wrong usage
     121  wrong input: a Trace, an event's name, a filter or its field, a file that is no program;
-         functions alone were to be recorded, and none was hooked
+         functions alone were to be recorded, and none of these was hooked
     122  the trace could not be written completely: folder, permissions, full disk, relay
-    123  weft itself failed, or could not take in all processes; what was recorded is readable
+    123  weft itself failed, or could not take in all processes; what was recorded is readable;
+         functions alone were to be recorded, and no process was ready to be hooked
     126  PROGRAM cannot be executed
     127  PROGRAM was not found
   weft view, weft report, weft export: 0; 1 cannot write; 3 no trace found; 4 parts of it are

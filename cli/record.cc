@@ -302,6 +302,11 @@ class Recording {
     if (OutputFailed(*state) || !shown) return kExitOutput;
     if (Incomplete(*state)) return kExitTracing;
     if (!show || options_.allow_missing || !HasHookedNothing(*state)) return kExitOk;
+    if (state->searched == 0) {
+      Say("nothing was recorded, because no process was ready to be hooked: the lines above may "
+          "have a reason; else, if one ran, record longer; --allow-missing takes this for success");
+      return kExitTracing;
+    }
     Say("nothing was recorded, because no function was hooked: the lines above have the reasons; "
         "--allow-missing takes this for success");
     return kExitBadInput;

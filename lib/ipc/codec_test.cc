@@ -72,7 +72,8 @@ TEST(Codec, NestedValuesHaveTheirGoldenText) {
   EXPECT_EQ(
       TextOf(std::move(state)),
       R"({"cgroup":"","hooked":0,"notices":["one"],"output":"o","phase":3,"processes":0,)"
-      R"("programs":"","recoveries":0,"traces":[{"counts":{"bytes":0,"corrupt_rings":0,)"
+      R"("programs":"","recoveries":0,"searched":0,)"
+      R"("traces":[{"counts":{"bytes":0,"corrupt_rings":0,)"
       R"("delivered":0,"discarded":{"full":2},"in_flight":0,"late":0,"lost":{"agent/late_ring":3},)"
       R"("missed_anywhere":0,"overwritten":0,"packets":0,"recorded":5,"rings":0,"streams":0,)"
       R"("tail_unknown":0},"name":"a","path":"p"}],"type":"SessionState"})");

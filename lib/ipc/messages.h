@@ -741,6 +741,7 @@ struct SessionState {
   uint64_t recoveries = 0;
   std::vector<std::string> notices;  // for people, oldest first
   uint64_t hooked = 0;               // functions that this agent has hooked so far
+  uint64_t searched = 0;             // how often it has searched a process for functions to hook
 
   static constexpr std::string_view kName = "SessionState";
   static constexpr auto Fields() {
@@ -749,7 +750,8 @@ struct SessionState {
         Field("cgroup", &SessionState::cgroup), Field("programs", &SessionState::programs),
         Field("traces", &SessionState::traces), Field("processes", &SessionState::processes),
         Field("recoveries", &SessionState::recoveries), Field("notices", &SessionState::notices),
-        OptionalField("hooked", &SessionState::hooked));
+        OptionalField("hooked", &SessionState::hooked),
+        OptionalField("searched", &SessionState::searched));
   }
 };
 

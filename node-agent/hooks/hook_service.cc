@@ -198,6 +198,11 @@ uint64_t HookService::Hooked() const {
   return count;
 }
 
+uint64_t HookService::Searched() const {
+  const std::lock_guard lock(mutex_);
+  return searched_;
+}
+
 std::vector<std::string> HookService::Refusals(const std::string& trace) const {
   const std::lock_guard lock(mutex_);
   const std::string prefix = "Trace \"" + trace + "\": ";
@@ -557,6 +562,7 @@ void HookService::Record(int32_t pid, const Container& container, const Status& 
                         " stay changed, but record nothing: " + status.error().message +
                         "; to give them back, record the process once more (--pid " +
                         std::to_string(pid) + ") when no debugger has it");
+  if (status && !rules.empty()) ++searched_;
   if (status)
     for (const auto& [place, hooked] : report.hooked) {
       const auto& [rule, object, function] = place;

@@ -99,6 +99,8 @@ class HookService {
   [[nodiscard]] std::vector<std::string> Summary() const;
   // Returns how many functions the rules that held have hooked so far.
   [[nodiscard]] uint64_t Hooked() const;
+  // Returns how often a process was searched for functions of rules so far.
+  [[nodiscard]] uint64_t Searched() const;
   // Returns what is not recorded of the rules of a Trace that hold now, with the reasons.
   [[nodiscard]] std::vector<std::string> Refusals(const std::string& trace) const;
 
@@ -182,6 +184,7 @@ class HookService {
   uint64_t wanted_number_ = 0;
   bool looks_again_ = false;
   std::set<std::string> late_pods_;  // whose work was left behind
+  uint64_t searched_ = 0;
   std::vector<std::string> notes_;
   std::set<std::string> noted_;
   // By container: what is refused, since its rules changed.

@@ -20,6 +20,7 @@ void HookService::LookAgain() {}
 std::vector<std::string> HookService::TakeNotes() { return {}; }
 std::vector<std::string> HookService::Summary() const { return {}; }
 uint64_t HookService::Hooked() const { return 0; }
+uint64_t HookService::Searched() const { return 0; }
 std::vector<std::string> HookService::Refusals(const std::string& /*trace*/) const { return {}; }
 
 }  // namespace weft::hooks

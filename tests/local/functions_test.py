@@ -354,6 +354,11 @@ class NearNames(FunctionsTest):
         # The program's own status is passed through.
         self.record("--function", "no_such_function", program=["false"], output="failed", status=1)
 
+    def test_program_that_never_was_ready(self):
+        """It is static, so it does not load the library."""
+        _, err = self.record("--function", "main", program=["/sbin/ldconfig", "--version"], status=123)
+        self.assertIn("weft: nothing was recorded, because no process was ready to be hooked", err)
+
     def test_function_that_is_refused_is_told_once(self):
         _, err = self.record(*self.trace(function_yaml("many_arguments", where="nothing > 1")),
                              program=[PROGRAM, "calls", 1], status=BAD_INPUT)

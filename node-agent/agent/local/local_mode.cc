@@ -363,6 +363,7 @@ ipc::SessionState LocalMode::State() {
   state.notices.insert(state.notices.end(), notices_.begin(), notices_.end());
   for (std::string& line : hooks_.Summary()) state.notices.push_back(std::move(line));
   state.hooked = hooks_.Hooked();
+  state.searched = hooks_.Searched();
   state.processes = agent_.parts().processes.Alive();
   state.recoveries = agent_.recoveries();
   return state;
