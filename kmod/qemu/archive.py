@@ -54,7 +54,8 @@ class Apt:
                    f"Dir::Cache::archives={self.folder}/cache/archives",
                    "Dir::Etc::SourceList=/dev/null", f"Dir::Etc::SourceParts={self.folder}/sources",
                    f"Dir::Etc::PreferencesParts={self.folder}/preferences", "Debug::NoLocking=true",
-                   "APT::Sandbox::User=root", "Acquire::Languages=none", "Acquire::Retries=3"]
+                   "APT::Sandbox::User=root", "Acquire::Languages=none", "Acquire::Retries=3",
+                   "APT::Update::Error-Mode=any"]
         return run(tool, "-q", *[word for option in options for word in ("-o", option)], *words,
                    cwd=self.folder)
 

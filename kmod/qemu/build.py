@@ -115,7 +115,8 @@ def main(argv):
     try:
         return 0 if all([build(kernel) for kernel in args.kernels or KERNELS]) else 1
     except kernels.Unavailable as error:
-        print(f"kmod: {error}", file=sys.stderr)
+        reason = " ".join(str(error).split())
+        print(f"the headers of this kernel cannot be had here: {reason}", file=sys.stderr)
         return UNAVAILABLE
 
 

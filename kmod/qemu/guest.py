@@ -36,12 +36,13 @@ COMPLAINT = re.compile(
 # A complaint ends the guest, so that a run that went wrong does not last until its time is over. On
 # a busy machine an emulated CPU stands still now and then. A booting kernel would take that for a
 # broken timer, switch to another one, and leave an interrupt in service that blocks all of virtio's
-# (no_timer_check). It would also take leaps of its clock for stalls. The kernel's self-tests of its
+# (no_timer_check). It would also take leaps of its clock for stalls: leaps of a minute were seen. The kernel's self-tests of its
 # ciphers and checksums would test the emulator's vector instructions: one failed once, before a
 # command had begun (cryptomgr.notests).
 KERNEL_ARGUMENTS = ("console=ttyS0 quiet loglevel=7 panic=-1 oops=panic panic_on_warn=1 cryptomgr.notests=1 "
-                    "softlockup_panic=1 sysctl.kernel.panic_on_rcu_stall=1 watchdog_thresh=60 no_timer_check "
-                    "rcupdate.rcu_cpu_stall_suppress_at_boot=1 rcupdate.rcu_cpu_stall_timeout=120")
+                    "softlockup_panic=1 sysctl.kernel.panic_on_rcu_stall=1 watchdog_thresh=150 no_timer_check "
+                    "rcupdate.rcu_cpu_stall_suppress_at_boot=1 rcupdate.rcu_cpu_stall_timeout=300 "
+                    "sysctl.kernel.hung_task_timeout_secs=600")
 # The kernel patches its own code as it boots. An emulator with a thread for each CPU can get that
 # wrong while several CPUs run (README.md). The kernel therefore boots with one CPU, as a kernel for
 # several, and init.c starts the others.
@@ -68,11 +69,12 @@ class Options:
 
 @dataclasses.dataclass
 class Result:
-    """The result of a guest: the exit status of `vm run`, the console's lines, those that are complaints, and
-    where the CPUs of a guest were that took too long."""
+    """The result of a guest: the exit status of `vm run`, the console's lines, those that are complaints,
+    whether the command had begun, and where the CPUs of a guest were that took too long."""
     status: int
     console: list
     complaints: list
+    has_begun: bool
     cpus: list = dataclasses.field(default_factory=list)
 
 
@@ -222,17 +224,19 @@ def examine(in_time, exchange, console, allow=""):
                   if COMPLAINT.search(line) and not (allow and allow in line)]
     status = exchange / "status"
     if not in_time:
-        return Result(TIMED_OUT, lines, complaints)
-    if complaints or not status.exists():
-        return Result(KERNEL_COMPLAINED, lines, complaints)
-    return Result(int(status.read_text()), lines, complaints)
+        number = TIMED_OUT
+    elif complaints or not status.exists():
+        number = KERNEL_COMPLAINED
+    else:
+        number = int(status.read_text())
+    return Result(number, lines, complaints, (exchange / "started").exists())
 
 
 def run(kernel, command, options, stdout=None):
     """Runs a command in a guest; its output goes to `stdout` (None: ours). See settings for
     statuses that are not its own. The command's files in /out go to options.out."""
     if not shutil.which(QEMU):
-        return Result(NOT_STARTED, [], [f"there is no {QEMU}: run ./dev setup"])
+        return Result(NOT_STARTED, [], [f"there is no {QEMU}: run ./dev setup"], False)
     if kernel in BUILT_KERNELS and BUILT_KERNELS[kernel].is_slow:
         options = dataclasses.replace(options, memory=SLOW_MEMORY,
                                       timeout=options.timeout * SLOW_PATIENCE)

@@ -16,6 +16,7 @@
 #include <fcntl.h>
 #include <net/if.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,20 +215,30 @@ static void write_number(const char* path, int number) {
     say("%s cannot be written: %s", path, strerror(errno));
 }
 
+/* Starts a CPU, or returns false with errno. */
+static bool start_cpu(const char* path) {
+  int fd = open(path, O_WRONLY | O_CLOEXEC);
+  bool is_started = fd >= 0 && write(fd, "1", 1) == 1;
+  int reason = errno;
+
+  if (fd >= 0) close(fd);
+  errno = reason;
+  return is_started;
+}
+
 /* Starts the CPUs that a kernel left out when it booted with one (guest.py). Changes nothing where
- * all run already. */
+ * all run already. A kernel waits 10 s of its own clock for each, which leaps on a busy machine. */
 static void start_cpus(void) {
   char path[64];
 
   for (int cpu = 1;; cpu++) {
     snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/online", cpu);
-    int fd = open(path, O_WRONLY | O_CLOEXEC);
-    if (fd < 0 && errno == ENOENT) return;
-    if (fd < 0 || write(fd, "1", 1) != 1) {
+    for (int tries = 1; !start_cpu(path); tries++) {
+      if (errno == ENOENT) return;
       say("CPU %d does not start: %s", cpu, strerror(errno));
-      power_off();
+      if (tries == 5) power_off();
+      sleep(1);
     }
-    close(fd);
   }
 }
 

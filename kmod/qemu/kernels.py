@@ -38,7 +38,11 @@ def locked(name):
 
 def newest(apt, kind):
     """Returns the package behind linux-image-amd64 or linux-headers-amd64."""
-    return next(name for name in apt.depends(f"linux-{kind}-amd64") if name.startswith(f"linux-{kind}-"))
+    package = f"linux-{kind}-amd64"
+    for name in apt.depends(package):
+        if name.startswith(f"linux-{kind}-"):
+            return name
+    raise Unavailable(f"{package} needs no package of a kernel")
 
 
 def with_its_needs(apt, headers):

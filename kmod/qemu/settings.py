@@ -68,7 +68,7 @@ SLOW_PATIENCE = 10  # factor for TIMEOUT in a kernel that checks itself
 SLOW_MEMORY = "3G"  # KASAN takes an eighth of it to describe the rest
 BOOT_TIMEOUT = 300  # it takes 3 s on an idle machine, and 20 s on a busy one
 MONITOR_PERIOD = 0.02  # seconds, of turns and of NMIs: an emulated CPU spends about 1 ms in one of these
-LOOK_PERIOD = 1  # second, between two looks at the CPUs of a guest that took too long
+LOOK_PERIOD = 5  # seconds, between two looks at the CPUs of a guest that took too long
 
 # Exit statuses of `vm run` that are not the command's own.
 TIMED_OUT = 124

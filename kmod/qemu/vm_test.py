@@ -149,13 +149,21 @@ class GuestTest(unittest.TestCase):
         ran = self.run_guest("sh", "-c", "echo c >/proc/sysrq-trigger; sleep 1000")
         self.assertEqual(ran.returncode, KERNEL_COMPLAINED)
         self.assertIn("Kernel panic", ran.stderr)
+        self.assertIn("status 125, after the command began", ran.stderr)
+        self.assertNotIn("anew", ran.stderr)
+
+    def test_a_guest_that_does_not_boot_is_started_once_more(self):
+        ran = self.run_guest("true", options=["--append", "rdinit=/no/such/program"])
+        self.assertEqual(ran.returncode, KERNEL_COMPLAINED)
+        self.assertEqual(ran.stderr.count("starting it anew"), 1, ran.stderr)
+        self.assertIn("status 125, before the command began", ran.stderr)
 
     def test_a_guest_that_ends_silently(self):
         ran = self.run_guest("sh", "-c", "echo o >/proc/sysrq-trigger; sleep 1000")
         self.assertEqual(ran.returncode, KERNEL_COMPLAINED)
 
     def test_a_command_that_hangs_is_ended(self):
-        ran = self.run_guest("sh", "-c", "echo begins; sleep 100000", options=["--timeout", "15"])
+        ran = self.run_guest("sh", "-c", "echo begins; sleep 100000", options=["--timeout", "30"])
         self.assertEqual(ran.returncode, TIMED_OUT)
         self.assertEqual(ran.stdout, "begins\n")
         self.assertIn("status 124", ran.stderr)
