@@ -351,8 +351,9 @@ Status HijackedThread::Release() {
   Status status;
   if (is_changed_) status = Restore();
   is_changed_ = false;
-  // As long as the thread is held, no other process can have this process id.
-  if (std::exchange(is_stopped_again_, false)) (void)kill(memory_->pid(), SIGSTOP);
+  // As long as the thread is held, no other process can have this process id. Restore() may have
+  // seen its end.
+  if (std::exchange(is_stopped_again_, false) && is_seized_) (void)kill(memory_->pid(), SIGSTOP);
   // A thread that does not stop is detached by the kernel when this thread ends.
   if (std::exchange(is_seized_, false)) (void)ptrace(PTRACE_DETACH, tid_, nullptr, nullptr);
   return status;
