@@ -58,7 +58,7 @@ class Planner {
         refused.push_back(i);
     }
     RefuseAll(object, refused, why_not);
-    if (chosen.empty()) return;
+    if (chosen.empty() || report_.is_full()) return;
     const auto file = cache_.Read(memory_, object, rules_, chosen, source_);
     if (!file) return RefuseAll(object, named, file.error().message);
     if (file->is_go && !table_.takes_go())
@@ -125,16 +125,16 @@ class Planner {
   void RefuseAll(const LoadedObject& object, const std::vector<size_t>& rules,
                  const std::string& why) {
     for (const size_t rule : rules)
-      report_.refused.push_back({.rule = rule, .object = object.name, .function = "", .why = why});
+      report_.Refuse({.rule = rule, .object = object.name, .function = "", .why = why});
   }
 
   void Plan(const LoadedObject& object, const FunctionFile& file, const Function& function) {
     const auto refuse = [&](const std::string& why, bool exit_only = false) {
-      report_.refused.push_back({.rule = function.rule,
-                                 .object = object.name,
-                                 .function = function.name,
-                                 .why = why,
-                                 .exit_only = exit_only});
+      report_.Refuse({.rule = function.rule,
+                      .object = object.name,
+                      .function = function.name,
+                      .why = why,
+                      .exit_only = exit_only});
     };
     if (!function.why_not.empty()) return refuse(function.why_not);
     api::FunctionRule rule = rules_[function.rule].rule;
@@ -322,7 +322,32 @@ Result<FunctionFile> ReadAll(int file, const std::string& root, const LoadedObje
   return all ? std::move(all) : ReadFunctions(file, rules, chosen);
 }
 
+// The memory that a file's functions take, coarsely.
+size_t BytesOf(const FunctionFile& file) {
+  size_t bytes = sizeof(file) + file.values.size() * sizeof(file.values[0]);
+  for (const Function& function : file.functions)
+    bytes += sizeof(function) + function.name.size() + function.symbol.size() +
+             function.why_not.size() + function.why_no_exit.size();
+  for (const auto& [address, types] : file.types)
+    bytes += sizeof(types) + types.args.size() * sizeof(types.args[0]) +
+             types.members.size() * sizeof(*types.members.begin());
+  return bytes;
+}
+
 }  // namespace
+
+void HookReport::Refuse(RefusedFunction function) {
+  if (is_full()) return;
+  if (refused.size() + 1 == kMaxRefused)
+    function = {.rule = function.rule,
+                .object = function.object,
+                .function = "",
+                .why = "more than " + std::to_string(kMaxRefused) +
+                       " functions of the process cannot be hooked: name fewer"};
+  refused.push_back(std::move(function));
+}
+
+bool HookReport::is_full() const { return refused.size() >= kMaxRefused; }
 
 Result<FunctionFile> FunctionCache::Read(const ProcessMemory& memory, const LoadedObject& object,
                                          const std::vector<HookRule>& rules,
@@ -341,8 +366,16 @@ Result<FunctionFile> FunctionCache::Read(const ProcessMemory& memory, const Load
   WEFT_ASSIGN(FunctionFile read, ReadAll(file.get(), root, object, rules, chosen, source));
   read.name = object.name;
   AddTypes(file.get(), root, object, rules, chosen, source, read);
-  files_.insert_or_assign(key, read);
+  Remember(key, read);
   return read;
+}
+
+void FunctionCache::Remember(const Key& key, const FunctionFile& file) {
+  const size_t bytes = BytesOf(file);
+  if (bytes_ + bytes > kMaxCachedBytes || files_.size() >= kMaxCachedFiles) Clear();
+  if (bytes > kMaxCachedBytes) return;
+  bytes_ += bytes;
+  files_.insert_or_assign(key, file);
 }
 
 void FunctionCache::AddTypes(int file, const std::string& root, const LoadedObject& object,

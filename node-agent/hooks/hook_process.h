@@ -49,6 +49,12 @@ struct HookedFunction {
 using HookedFunctions = std::map<std::pair<std::string, std::string>, HookedFunction>;
 
 struct HookReport {
+  // Notes a function that is not hooked. A process may map a file thousands of times: past
+  // kMaxRefused, one line stands for all others.
+  void Refuse(RefusedFunction function);
+  // Nothing more of the process can be refused by its name, so nothing more is hooked.
+  [[nodiscard]] bool is_full() const;
+
   // By rule, object and function.
   std::map<std::tuple<size_t, std::string, std::string>, HookedFunction> hooked;
   std::map<std::string, std::string> untyped;  // by object: why its debug information is not read
@@ -69,7 +75,10 @@ class FunctionCache {
                             const std::vector<HookRule>& rules, const std::vector<size_t>& chosen,
                             const DebugSource& source);
   // The rules changed. Types stay.
-  void Clear() { files_.clear(); }
+  void Clear() {
+    files_.clear();
+    bytes_ = 0;
+  }
   // Forgets the files of which servers may know more by now. Returns whether there are any.
   bool ForgetIncomplete();
 
@@ -79,7 +88,11 @@ class FunctionCache {
                 const DebugSource& source, FunctionFile& read);
 
   using Key = std::tuple<uint64_t, uint64_t, uint64_t, int64_t>;  // device, inode, size, time
+  // Forgets all others where they would be too many.
+  void Remember(const Key& key, const FunctionFile& file);
+
   std::map<Key, FunctionFile> files_;
+  size_t bytes_ = 0;  // of them, at most
   TypeCache types_;
 };
 

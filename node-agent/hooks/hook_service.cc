@@ -566,7 +566,9 @@ void HookService::Record(int32_t pid, const Container& container, const Status& 
   if (status)
     for (const auto& [place, hooked] : report.hooked) {
       const auto& [rule, object, function] = place;
-      hooked_[Quoted(rules[rule])].insert_or_assign({function, object}, hooked);
+      HookedFunctions& known = hooked_[Quoted(rules[rule])];
+      if (known.size() < kMaxHookedNames || known.contains({function, object}))
+        known.insert_or_assign({function, object}, hooked);
     }
   for (const auto& [object, why] : report.untyped)
     Note(container, std::string("types of functions of ")

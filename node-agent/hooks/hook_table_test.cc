@@ -20,6 +20,8 @@
 #include "lib/elf/elf_image.h"
 #include "node-agent/hooks/displace.h"
 #include "node-agent/hooks/functions.h"
+#include "node-agent/hooks/hook_process.h"
+#include "node-agent/hooks/limits.h"
 #include "node-agent/hooks/process_claim.h"
 
 namespace weft::hooks {
@@ -219,6 +221,22 @@ TEST(HookTableTest, HookThatIsOnIsFoundThoughAnAgentDiedBeforeItPutANewerOneOn) 
   EXPECT_EQ(digest(), newer.digest);
 }
 #endif
+
+TEST(HookReport, OneLineStandsForAllThatAreTooMany) {
+  HookReport report;
+  for (size_t i = 0; i < kMaxRefused + 100; ++i)
+    report.Refuse({.rule = 1,
+                   .object = "app",
+                   .function = "f" + std::to_string(i),
+                   .why = "it is too short"});
+  ASSERT_EQ(report.refused.size(), kMaxRefused);
+  EXPECT_TRUE(report.is_full());
+  EXPECT_EQ(report.refused.front().function, "f0");
+  EXPECT_EQ(report.refused[kMaxRefused - 2].why, "it is too short");
+  EXPECT_EQ(report.refused.back().function, "");
+  EXPECT_EQ(report.refused.back().why,
+            "more than 65536 functions of the process cannot be hooked: name fewer");
+}
 
 }  // namespace
 }  // namespace weft::hooks

@@ -20,6 +20,14 @@ inline constexpr size_t kMaxBranchChecks = 65536;
 // Symbols of one file, and functions of it that one look can hook. The areas have room for fewer.
 inline constexpr size_t kMaxSymbols = size_t{4} << 20;
 inline constexpr size_t kMaxMatches = 16384;
+// What is remembered of the files of one namespace: bytes, and files. A file with 500,000 symbols
+// of code takes some 4 MB.
+inline constexpr size_t kMaxCachedBytes = size_t{64} << 20;
+inline constexpr size_t kMaxCachedFiles = 4096;
+// Functions, and objects, of one process that are refused one by one; functions that are remembered
+// as hooked by one rule. The largest programs have some ten thousands.
+inline constexpr size_t kMaxRefused = 65536;
+inline constexpr size_t kMaxHookedNames = 65536;
 // Symbols that a program has packed: bytes unpacked, and bytes for unpacking. Those of a program of
 // 100 MB take some MB.
 inline constexpr const char* kPackedSymbols = ".gnu_debugdata";
