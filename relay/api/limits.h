@@ -69,6 +69,10 @@ inline constexpr int kMaxDownloads = 16;
 // Archives that are being compressed for all, and for one namespace; each holds about 1 MiB.
 inline constexpr int kMaxCompressions = 24;
 inline constexpr int kMaxCompressionsOfNamespace = 8;
+// Lists of files that are being made for all, and for one namespace. That of a large Trace for a
+// range of time takes seconds, for which a thread of the API is busy; one remains for all else.
+inline constexpr int kMaxLists = kApiThreads - 1;
+inline constexpr int kMaxListsOfNamespace = 3;
 
 // Lines of the log about requests of one credential, or, where none is proved, of one address: a
 // quiet one has all of its lines, a busy one the first ones of each second, with the count of those

@@ -227,6 +227,8 @@ Service::Outcome Service::Deliver(const http::Request& request, const Route& rou
 }
 
 Service::Outcome Service::ListTraces(const Route& route, const Judgement& judgement) {
+  const auto share = lists_.Begin(route.kubernetes_namespace);
+  if (share == nullptr) return TooManyLists();
   const auto traces = files_.ListTraces(route.kubernetes_namespace, judgement.only_trace);
   if (!traces) {
     return {.response = Say(503, "the relay cannot read its folder"),
@@ -270,9 +272,16 @@ Service::Outcome Service::TooManyDownloads() {
           .result = "limited"};
 }
 
+Service::Outcome Service::TooManyLists() {
+  return {.response = Say(429, "too many lists of this namespace's files at a time: try again"),
+          .result = "limited"};
+}
+
 Service::Outcome Service::ListFiles(const http::Request& request, const Route& route) {
   const auto selection = SelectionIn(request.query);
   if (!selection) return BadRequest(selection.error());
+  auto share = lists_.Begin(route.kubernetes_namespace);
+  if (share == nullptr) return TooManyLists();
   const auto look = safe_.Look(FolderOf(route));
   const auto files = files_.ListFiles(FolderOf(route), *selection);
   if (!files) return FailedList(files.error());
@@ -318,6 +327,8 @@ Service::Outcome Service::GetArchive(const http::Request& request, const Route& 
                                      const std::string& credential) {
   const auto selection = SelectionIn(request.query);
   if (!selection) return BadRequest(selection.error());
+  auto share = lists_.Begin(route.kubernetes_namespace);
+  if (share == nullptr) return TooManyLists();
   const auto look = safe_.Look(FolderOf(route));
   auto files = files_.ListFiles(FolderOf(route), *selection);
   if (!files) return FailedList(files.error());
@@ -334,7 +345,8 @@ Service::Outcome Service::GetArchive(const http::Request& request, const Route& 
   if (!range) return BadRequest(range.error());
   auto download = BeginDownload(credential);
   if (download == nullptr) return TooManyDownloads();
-  auto compression = route.is_compressed ? BeginCompression(route.kubernetes_namespace) : nullptr;
+  auto compression =
+      route.is_compressed ? compressions_.Begin(route.kubernetes_namespace) : nullptr;
   if (route.is_compressed && compression == nullptr) {
     return {.response = Say(429, "too many archives are being compressed: ask for archive.tar"),
             .result = "limited"};
@@ -474,20 +486,6 @@ std::shared_ptr<Service::Download> Service::BeginDownload(const std::string& cre
 void Service::EndDownload(const std::string& credential) {
   const std::lock_guard lock(mutex_);
   if (--downloads_[credential] == 0) downloads_.erase(credential);
-}
-
-std::shared_ptr<void> Service::BeginCompression(const std::string& name_space) {
-  const std::lock_guard lock(mutex_);
-  if (compressions_ >= kMaxCompressions) return nullptr;
-  int& count = compressions_of_[name_space];
-  if (count >= kMaxCompressionsOfNamespace) return nullptr;
-  compressions_++;
-  count++;
-  return {this, [this, name_space](void*) {
-            const std::lock_guard lock(mutex_);
-            compressions_--;
-            if (--compressions_of_[name_space] == 0) compressions_of_.erase(name_space);
-          }};
 }
 
 void Service::Audit(const http::Request& request, const Outcome& outcome) {

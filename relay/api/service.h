@@ -16,6 +16,8 @@
 #include "lib/metrics/registry.h"
 #include "lib/store/safe_reads.h"
 #include "relay/api/judge.h"
+#include "relay/api/limits.h"
+#include "relay/api/shares.h"
 #include "relay/api/trace_files.h"
 #include "relay/rates/trace_rates.h"
 #include "relay/trust/gate.h"
@@ -61,6 +63,7 @@ class Service {
   // A range of a file or archive that is shorter.
   static Outcome BeyondEnd(const char* what, uint64_t size);
   static Outcome TooManyDownloads();
+  static Outcome TooManyLists();
   Outcome GetArchive(const http::Request& request, const Route& route,
                      const std::string& credential);
   Outcome GetFile(const http::Request& request, const Route& route, const std::string& credential);
@@ -71,9 +74,6 @@ class Service {
   // Null: the credential has kMaxDownloads already.
   std::shared_ptr<Download> BeginDownload(const std::string& credential);
   void EndDownload(const std::string& credential);
-  // Null: kMaxCompressions archives, or kMaxCompressionsOfNamespace of this one, are being
-  // compressed already.
-  std::shared_ptr<void> BeginCompression(const std::string& name_space);
   void Audit(const http::Request& request, const Outcome& outcome);
 
   Judge& judge_;
@@ -87,8 +87,8 @@ class Service {
   TokenBuckets peers_{kPeerRate, kPeerBurst, kMaxRated};
   TokenBuckets credentials_{kCredentialRate, kCredentialBurst, kMaxRated};
   std::map<std::string, int> downloads_;  // by credential
-  int compressions_ = 0;
-  std::map<std::string, int> compressions_of_;  // by namespace
+  Shares compressions_{kMaxCompressions, kMaxCompressionsOfNamespace};
+  Shares lists_{kMaxLists, kMaxListsOfNamespace};
   TokenBuckets lines_{kAuditRate, kAuditBurst, kMaxRated};
   uint64_t left_out_ = 0;  // lines
 };
