@@ -88,7 +88,8 @@ void RelayTickets::GetPass(const std::string& relay_host, const std::string& kub
   Entry& entry = entries_[key];
   const auto now = options_.now();
   // A consumer that claims refusals does not make the agent ask without a pause.
-  const bool is_used_up = now >= entry.renew || (was_refused && now - entry.made >= kTicketPause);
+  if (was_refused && now - entry.made >= kTicketPause) entry.was_refused = true;
+  const bool is_used_up = now >= entry.renew || entry.was_refused;
   if (entry.waiting.empty() && !entry.ticket.empty() && !is_used_up) {
     return done(RelayPass{std::move(*trusted), entry.ticket});
   }
@@ -108,23 +109,26 @@ void RelayTickets::Finish(const Key& key, const Result<RelayTicket>& result) {
     entry.made = options_.now();
     entry.ticket = result->text;
     entry.renew = entry.made + result->lifetime / 2;
+    entry.expires = entry.made + result->lifetime;
+    entry.was_refused = false;
   }
+  const bool is_good = result || (options_.now() < entry.expires && !entry.was_refused);
   const std::vector<Done> waiting = std::exchange(entry.waiting, {});
   const auto trusted = authorities();
   // A session that goes on needs no ticket, so one that has expired is no reason to end anything.
   for (const Done& done : waiting) {
-    if (!result) {
+    if (!is_good) {
       done(std::unexpected(result.error()));
     } else if (!trusted) {
       done(std::unexpected(trusted.error()));
     } else {
-      done(RelayPass{*trusted, result->text});
+      done(RelayPass{*trusted, entry.ticket});
     }
   }
   // Tickets of namespaces without Traces.
   if (entries_.size() > kMaxTickets) {
     std::erase_if(entries_, [now = options_.now()](const auto& each) {
-      return each.second.waiting.empty() && now >= each.second.renew;
+      return each.second.waiting.empty() && now >= each.second.expires;
     });
   }
 }

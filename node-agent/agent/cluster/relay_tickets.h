@@ -5,8 +5,9 @@
 //
 // Invariants:
 //   1. A ticket is kept until half of its lifetime is over, or until a relay refused it: then the
-//      next request gets a new one. A consumer that claims refusals makes the agent ask its relay
-//      every kTicketPause at most.
+//      next request gets a new one. If the relay gives none, the old ticket is used on until its
+//      lifetime is over, unless it was refused. A consumer that claims refusals makes the agent ask
+//      its relay every kTicketPause at most.
 //   2. One request for a relay and a namespace is under way at a time; what is asked for meanwhile
 //      gets its answer.
 //   3. A CA that was known once is trusted until it is replaced.
@@ -71,6 +72,8 @@ class RelayTickets final : public RelayAccess {
     std::string ticket;
     Clock::time_point made{};
     Clock::time_point renew{};
+    Clock::time_point expires{};
+    bool was_refused = false;
     std::vector<Done> waiting;  // for the request that is under way
   };
 

@@ -157,6 +157,30 @@ TEST_F(RelayTicketsTest, KeepsATicketUntilHalfOfItsLifetimeIsOver) {
   EXPECT_EQ(Ticket("shop"), "ticket-2");
 }
 
+TEST_F(RelayTicketsTest, UsesATicketToItsEndWhileTheRelayGivesNone) {
+  Start();
+  EXPECT_EQ(Ticket("shop"), "ticket-1");
+  SetStatus(503);
+  now_ += std::chrono::seconds(99);
+  EXPECT_EQ(Ticket("shop"), "ticket-1");
+  EXPECT_EQ(asked().size(), 2u);
+  now_ += std::chrono::seconds(1);
+  EXPECT_FALSE(GetPass("shop"));
+  SetStatus(200);
+  EXPECT_EQ(Ticket("shop"), "ticket-4");
+}
+
+TEST_F(RelayTicketsTest, ARefusedTicketIsNotUsedAgain) {
+  Start();
+  EXPECT_EQ(Ticket("shop"), "ticket-1");
+  SetStatus(503);
+  now_ += kTicketPause;
+  EXPECT_FALSE(GetPass("shop", /*was_refused=*/true));
+  EXPECT_FALSE(GetPass("shop"));
+  SetStatus(200);
+  EXPECT_EQ(Ticket("shop"), "ticket-4");
+}
+
 TEST_F(RelayTicketsTest, EachNamespaceHasItsOwnTicket) {
   Start();
   EXPECT_EQ(Ticket("shop"), "ticket-1");
