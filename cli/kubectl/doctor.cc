@@ -292,9 +292,7 @@ class Doctor {
     for (const api::SkippedPods& skipped : pods.skipped) {
       std::string names = Join(skipped.names);
       if (skipped.count > static_cast<std::int64_t>(skipped.names.size())) names += ", ...";
-      findings_.Wrong(subject,
-                      std::to_string(skipped.count) + " pods are not traced, " + skipped.reason +
-                          ": " + skipped.message + (names.empty() ? "" : " (" + names + ")"),
+      findings_.Wrong(subject, NotTraced(skipped) + (names.empty() ? "" : " (" + names + ")"),
                       RemedyOf(skipped.reason));
     }
   }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // kubectl-weft, which kubectl runs as `kubectl weft`. Parses flags, then runs one command.
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
+#include <memory>
 
 #include "cli/exit_status.h"
 #include "cli/kubectl/commands.h"
@@ -221,6 +223,7 @@ int main(int argc, char** argv) {
     std::fputs(CompletionScript(commands.shell), stdout);
     return weft::cli::kExitOk;
   }
+  std::signal(SIGPIPE, SIG_IGN);  // a peer that went away is an error of one request
   // Commands that only ask and print are ended by ^C at once, as any program.
   const bool only_asks =
       app.got_subcommand("list") || app.got_subcommand("status") || app.got_subcommand("doctor");

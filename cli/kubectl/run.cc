@@ -18,6 +18,8 @@ namespace weft::kubectl {
 namespace {
 
 constexpr std::chrono::milliseconds kLookEvery{500};
+// How much longer than its duration a Trace may take to begin where there are pods.
+constexpr std::chrono::seconds kToBegin{60};
 
 kube::Address AddressOf(const Connection& connection, const std::string& name) {
   return {.resource = kube::kTraces, .name_space = connection.name_space, .name = name};
@@ -40,21 +42,29 @@ Result<kube::Json> MakeObject(const RunCommand& command) {
   return object;
 }
 
+bool HasNoPods(const api::Trace& trace) {
+  return trace.status.observed_generation != 0 && trace.status.pods.matched == 0;
+}
+
 // Why it is not recording yet, for people.
 std::string WhyWaiting(const api::Trace& trace) {
   const api::TraceStatus& status = trace.status;
   if (const auto* accepted = FindCondition(status, api::kConditionAccepted);
       accepted != nullptr && accepted->status == api::ConditionStatus::kFalse)
     return accepted->reason + ": " + accepted->message;
-  if (status.observed_generation != 0 && status.pods.matched == 0)
-    return "no pod has the labels " + api::ToQuery(trace.spec.pods.selector);
+  if (HasNoPods(trace))
+    return "no pod of the namespace " + trace.metadata.name_space + " has the labels " +
+           api::ToQuery(trace.spec.pods.selector) + "; kubectl get pods -n " +
+           trace.metadata.name_space + " --show-labels shows those that there are";
   std::string why;
   for (const api::SkippedPods& skipped : status.pods.skipped)
-    why += std::to_string(skipped.count) + " pods are not traced, " + skipped.reason + ": " +
-           skipped.message + "; ";
-  if (const auto* ready = FindCondition(status, api::kConditionReady); ready != nullptr)
-    return why + ready->reason + ": " + ready->message;
-  return why.empty() ? "waiting for the controller" : why;
+    why += (why.empty() ? "" : "; ") + NotTraced(skipped);
+  const auto* ready = FindCondition(status, api::kConditionReady);
+  // NothingTraced and the end say no more than that.
+  if (ready != nullptr &&
+      (why.empty() || (ready->reason != "NothingTraced" && !IsOver(status.phase))))
+    why += (why.empty() ? "" : "; ") + ready->reason + ": " + ready->message;
+  return why.empty() ? "weft's controller has not seen the Trace yet" : why;
 }
 
 // Why a Trace that records brings no events, as far as the controller knows; "": not known.
@@ -73,9 +83,12 @@ std::string WhyNothing(const api::Trace& trace) {
 }
 
 // Waits until the Trace records, and says meanwhile why it does not. Its state then; nothing: ^C.
+// The duration of a Trace begins when it records. This waits as long for a pod, and kToBegin longer
+// for agents.
 Result<std::optional<api::Trace>> WaitUntilReady(const Connection& connection,
                                                  const std::string& name, Interrupts& interrupts) {
   std::string said;
+  const auto began = std::chrono::steady_clock::now();
   for (;;) {
     WEFT_ASSIGN(api::Trace trace, GetTrace(connection, name));
     const auto* ready = FindCondition(trace.status, api::kConditionReady);
@@ -83,8 +96,13 @@ Result<std::optional<api::Trace>> WaitUntilReady(const Connection& connection,
     if (IsOver(trace.status.phase) ||
         (is_ready && !FolderAtRelay(trace).empty() && trace.status.pods.traced > 0))
       return trace;
+    if (const auto most = trace.spec.duration;
+        most && std::chrono::steady_clock::now() - began >=
+                    *most + (HasNoPods(trace) ? std::chrono::seconds(0) : kToBegin))
+      return Fail(ErrorCode::kNotFound,
+                  "nothing was recorded within --duration: " + WhyWaiting(trace));
     std::string why = Printable(WhyWaiting(trace));
-    if (why != said) std::fprintf(stderr, "%s\n", why.c_str());
+    if (why != said) std::fprintf(stderr, "waiting: %s\n", why.c_str());
     said = std::move(why);
     if (interrupts.Sleep(kLookEvery)) return std::nullopt;
   }
@@ -119,7 +137,7 @@ Status Show(const Connection& connection, const std::string& name, const std::st
   if (!end && !unread) return std::unexpected(end.error());
   if (unread) return {};
   if (*end == FollowEnd::kInterrupted) {
-    std::fprintf(stderr, "%s; ^C again leaves it to its own\n",
+    std::fprintf(stderr, "%s; ^C again ends this at once, and leaves the Trace\n",
                  is_over ? "showing the rest of the Trace" : "ending the Trace");
     if (!is_over) WEFT_TRY(EndTrace(connection, name));
     live.StopWhen({});
@@ -143,10 +161,14 @@ Status RunTrace(const Connection& connection, const std::string& name, LiveForma
                 Interrupts& interrupts) {
   WEFT_ASSIGN(const std::optional<api::Trace> trace, WaitUntilReady(connection, name, interrupts));
   if (!trace) return {};
-  if (IsOver(trace->status.phase) && FolderAtRelay(*trace).empty())
-    return Fail(ErrorCode::kInvalid, "the Trace ended: " + WhyWaiting(*trace));
+  const api::TraceStatus& status = trace->status;
+  const bool had_no_pod =
+      status.events.recorded == 0 && (HasNoPods(*trace) || !status.pods.skipped.empty());
+  if (IsOver(status.phase) && (FolderAtRelay(*trace).empty() || had_no_pod))
+    return Fail(ErrorCode::kInvalid,
+                "the Trace ended, and nothing was recorded: " + WhyWaiting(*trace));
   std::fprintf(stderr, "%s records %" PRId64 " of %" PRId64 " pods; ^C ends it\n", name.c_str(),
-               trace->status.pods.traced, trace->status.pods.matched);
+               status.pods.traced, status.pods.matched);
   WEFT_TRY(Show(connection, name, FolderAtRelay(*trace), format, interrupts));
   if (const auto last = GetTrace(connection, name); last && last->status.events.missing > 0)
     std::fprintf(stderr, "%" PRId64 " events were lost; kubectl weft status explains the reasons\n",

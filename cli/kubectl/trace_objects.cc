@@ -70,6 +70,11 @@ std::string Printable(std::string_view text) {
   return out;
 }
 
+std::string NotTraced(const api::SkippedPods& pods) {
+  return std::to_string(pods.count) + (pods.count == 1 ? " pod is" : " pods are") +
+         " not traced, " + pods.reason + ": " + pods.message;
+}
+
 std::string Age(const std::string& since) {
   const auto time = kube::ParseTime(since);
   if (!time) return "-";

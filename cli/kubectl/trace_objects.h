@@ -38,6 +38,9 @@ std::string FolderAtRelay(const api::Trace& trace);
 // Text of the cluster for a terminal: control characters and what is no ASCII become "?".
 std::string Printable(std::string_view text);
 
+// "2 pods are not traced, REASON: MESSAGE"
+std::string NotTraced(const api::SkippedPods& pods);
+
 // "3m", "2h", "5d": as kubectl shows ages. `since`: RFC 3339; "": unknown.
 std::string Age(const std::string& since);
 

@@ -84,7 +84,7 @@ class Api:
 
     def __init__(self, folder, files):
         self.traces = {"sales": trace()}
-        self.made_phase = "Recording"
+        self.made_status = {}    # of Traces that are made, where it is not that of trace()
         self.files = files
         self.shown = {path: len(data) for path, data in files.items()}
         self.views = {}
@@ -161,7 +161,8 @@ class Api:
     def trace(self, method, path, body):
         name = path[len(TRACES) + 1:]
         if method == "POST":
-            made = trace(self.made_phase) | {"spec": json.loads(body)["spec"]}
+            made = trace() | {"spec": json.loads(body)["spec"]}
+            made["status"] |= self.made_status
             self.traces["sales"] = made
             return 201, json.dumps(made).encode()
         if not name:
@@ -467,7 +468,7 @@ class Kubectl(LocalTest):
         self.api.objects[AGENTS]["items"][0]["status"] = {}
         self.api.objects[PODS]["items"][0]["spec"]["nodeName"] = "n2"
         said = self.weft("doctor", "sales", status=1)
-        for part in ("too old", "kubectl label namespace shop weft.dev/inject=enabled", "1 pods are not traced, NoLibrary",
+        for part in ("too old", "kubectl label namespace shop weft.dev/inject=enabled", "1 pod is not traced, NoLibrary",
                      "2 events were lost: 2 ring/full", "node n1: its agent is not ready", "node n2: it has pods",
                      "wrong: 6\n"):
             self.assertIn(part, said)
@@ -554,7 +555,8 @@ COMP_WORDS=(kubectl-weft '') COMP_CWORD=1; _kubectl_weft; printf '%s' "${#COMPRE
 
     def test_an_interrupt_ends_the_last_round_as_any_other(self):
         every = self.events(self.viewed(self.recorded, "--json"))
-        self.api.traces["sales"]["status"]["phase"] = self.api.made_phase = "Completed"
+        self.api.made_status = {"phase": "Completed"}
+        self.api.traces["sales"]["status"] |= self.api.made_status
         shown, _ = self.interrupt("live", "sales")
         self.assertLessEqual(set(shown), set(every))
         shown, err = self.interrupt("run", "-l", "app=shop", "-e", "emitter:*")
@@ -562,14 +564,15 @@ COMP_WORDS=(kubectl-weft '') COMP_CWORD=1; _kubectl_weft; printf '%s' "${#COMPRE
         self.assertEqual(self.api.traces, {})
         self.assertNotIn("PATCH", [request[0] for request in self.api.requests])
 
-    def test_an_interrupt_ends_a_question_at_once(self):
+    def test_a_signal_ends_a_question_at_once(self):
         with socket.create_server(("127.0.0.1", 0)) as silent:
             self.write_kubeconfig({"token": TOKEN}, server=f"https://127.0.0.1:{silent.getsockname()[1]}")
             process = self.begin("list")
             silent.settimeout(PATIENCE)
             with silent.accept()[0]:
-                process.send_signal(signal.SIGINT)
-                self.assertEqual(process.wait(timeout=PATIENCE), -signal.SIGINT)
+                # SIGINT is ignored where a shell has begun the tests in the background.
+                process.send_signal(signal.SIGTERM)
+                self.assertEqual(process.wait(timeout=PATIENCE), -signal.SIGTERM)
         process.communicate()
 
     def test_live_refuses_a_port_that_it_cannot_have(self):
@@ -579,6 +582,29 @@ COMP_WORDS=(kubectl-weft '') COMP_CWORD=1; _kubectl_weft; printf '%s' "${#COMPRE
             said = self.weft("live", "sales", f"--serve={taken.getsockname()[1]}", status=121)
         self.assertIn("name another port with --serve=PORT", said)
         self.assertEqual(self.api.views, {})
+
+    def test_run_waits_for_pods_as_long_as_its_duration(self):
+        self.api.made_status = {"phase": "Pending", "conditions": [], "folder": "", "pods": {"matched": 0, "traced": 0}}
+        words = ("run", "-l", "app=typo", "-e", "emitter:*")
+        why = "no pod of the namespace shop has the labels app=typo; kubectl get pods -n shop --show-labels"
+        said = self.weft(*words, "--duration=1s", status=121)
+        self.assertIn(f"waiting: {why}", said)
+        self.assertIn(f"nothing was recorded within --duration: {why}", said)
+        self.assertEqual(self.api.traces, {})
+        process = self.begin(*words)
+        while why not in (line := process.stderr.readline()):
+            self.assertTrue(line)
+        process.send_signal(signal.SIGINT)
+        self.finish(process)
+        self.assertEqual(self.api.traces, {})
+
+    def test_run_fails_where_no_pod_was_traced(self):
+        status = trace("Completed")["status"]
+        status["pods"]["traced"], status["events"] = 0, {}
+        self.api.made_status = status
+        said = self.weft("run", "-l", "app=shop", "-e", "emitter:*", "--duration=1s", status=121)
+        self.assertIn("nothing was recorded: 1 pod is not traced, NoLibrary: they began before weft", said)
+        self.assertEqual(self.api.traces, {})
 
     def test_run_ends_and_deletes_its_trace(self):
         self.hide_streams()
