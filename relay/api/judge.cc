@@ -59,21 +59,25 @@ Judgement Failed(const Error& error, std::string who) {
 
 }  // namespace
 
-Judgement Judge::Decide(const Token& token, const Route& route, const std::string& peer) {
-  Judgement judgement =
-      token.is_view() ? DecideView(token, route, peer) : DecideUser(token, route, peer);
+Judgement Judge::Decide(const Token& token, const Route& route, const std::string& peer,
+                        bool knows_trace) {
+  Judgement judgement = token.is_view() ? DecideView(token, route, peer, knows_trace)
+                                        : DecideUser(token, route, peer, knows_trace);
   if (judgement.verdict == Verdict::kAllowed && route.kubernetes_namespace == own_namespace_) {
     judgement.verdict = Verdict::kForbidden;
   }
   return judgement;
 }
 
-Judgement Judge::DecideView(const Token& token, const Route& route, const std::string& peer) {
+Judgement Judge::DecideView(const Token& token, const Route& route, const std::string& peer,
+                            bool knows_trace) {
   const std::string name = token.view_namespace + "/" + token.view_name;
   const std::string who = "view " + name;
   const std::string claimed = "a client that names view " + name;
-  const auto view =
-      Believe("view/" + name, {peer, token.view_namespace}, [&] { return AskView(token); });
+  // A client that knows a Trace of one namespace is a stranger in another.
+  const Asker asker{peer, token.view_namespace,
+                    knows_trace && route.kubernetes_namespace == token.view_namespace};
+  const auto view = Believe("view/" + name, asker, [&] { return AskView(token); });
   if (!view) return Failed(view.error(), claimed);
   if (!view->good || !IsSame(view->digest, Digest(token.secret)) ||
       clocks_.wall() >= view->expires) {
@@ -88,9 +92,10 @@ Judgement Judge::DecideView(const Token& token, const Route& route, const std::s
   return judgement;
 }
 
-Judgement Judge::DecideUser(const Token& token, const Route& route, const std::string& peer) {
+Judgement Judge::DecideUser(const Token& token, const Route& route, const std::string& peer,
+                            bool knows_trace) {
   const std::string key = "user/" + Digest(token.secret);
-  const Asker asker{peer, route.kubernetes_namespace};
+  const Asker asker{peer, route.kubernetes_namespace, knows_trace};
   const auto user = Believe(key, asker, [&] { return AskUser(token); });
   if (!user) return Failed(user.error(), "");
   if (!user->good) return {.verdict = Verdict::kUnknown};
@@ -117,13 +122,17 @@ Judgement Judge::DecideAgent(const Token& token, const std::string& peer) {
   return {.verdict = Verdict::kAllowed, .who = "agent of " + node, .credential = key, .node = node};
 }
 
-bool Judge::MayAsk(const Asker& asker, const Belief* last, Clock::time_point now) {
+bool Judge::MayAskAsKnown(const Asker& asker, const Belief* last, Clock::time_point now) {
+  const std::string name_space = asker.about_namespace.value_or("");
   if (last != nullptr && last->good && now < last->until + kGoodLately) {
     // A client chooses the namespace of a route, but not the user that its token belongs to.
     const std::string user = TextAt(last->user, {"username"});
-    const std::string name_space = asker.about_namespace.value_or("");
     if (renewals_of_.Take(user.empty() ? "of " + name_space : "user " + user, now)) return true;
   }
+  return asker.knows_trace && questions_in_.Take(name_space, now);
+}
+
+bool Judge::MayAskAsStranger(const Asker& asker, Clock::time_point now) {
   const std::string about = asker.about_namespace ? "/" + *asker.about_namespace : "";
   if (!questions_from_about_.Take(asker.peer + about, now)) return false;
   if (!questions_from_.Take(asker.peer, now)) return false;
@@ -133,22 +142,27 @@ bool Judge::MayAsk(const Asker& asker, const Belief* last, Clock::time_point now
 
 Result<Judge::Belief> Judge::Believe(const std::string& name, const Asker& asker,
                                      const Question& question) {
+  bool is_stranger = false;
   {
     const std::lock_guard lock(mutex_);
     const auto now = clocks_.steady();
     const auto found = beliefs_.find(name);
     if (found != beliefs_.end() && now < found->second.until) return found->second;
-    if (!MayAsk(asker, found == beliefs_.end() ? nullptr : &found->second, now)) {
+    const Belief* last = found == beliefs_.end() ? nullptr : &found->second;
+    is_stranger = !MayAskAsKnown(asker, last, now);
+    if (is_stranger && !MayAskAsStranger(asker, now)) {
       return Fail(ErrorCode::kLimit, "too many questions about tokens");
     }
-    if (questions_ >= kMaxQuestions) {
+    if (questions_ >= kMaxQuestions || (is_stranger && strangers_ >= kMaxStrangersQuestions)) {
       return Fail(ErrorCode::kTimeout, "the API server has not answered other questions yet");
     }
     questions_++;
+    if (is_stranger) strangers_++;
   }
   auto answer = question();
   const std::lock_guard lock(mutex_);
   questions_--;
+  if (is_stranger) strangers_--;
   if (!answer) return answer;
   if (answer->is_absent) {
     beliefs_.erase(name);

@@ -60,8 +60,11 @@ class Judge {
   Judge(kube::Client& client, std::string own_namespace, Clocks clocks)
       : client_(client), own_namespace_(std::move(own_namespace)), clocks_(std::move(clocks)) {}
 
-  // Whether `token` opens what `route` names. `peer`: the address that sent it.
-  Judgement Decide(const Token& token, const Route& route, const std::string& peer);
+  // Whether `token` opens what `route` names. `peer`: the address that sent it. `knows_trace`: the
+  // route has the uid of a Trace that the relay stores. Those who may `get` that Trace know it, and
+  // no other tenant does.
+  Judgement Decide(const Token& token, const Route& route, const std::string& peer,
+                   bool knows_trace = false);
 
   // Whether the kubelet gave `token` to a pod of weft-agent, and on which node.
   Judgement DecideAgent(const Token& token, const std::string& peer);
@@ -81,18 +84,25 @@ class Judge {
   };
   using Question = std::function<Result<Belief>()>;
   // A question uses shares of the address that asks, and of the namespace that it is about;
-  // std::nullopt: the share of agents.
+  // std::nullopt: the share of agents. One that knows a Trace of this namespace uses a share of
+  // those who do.
   struct Asker {
     std::string peer;
     std::optional<std::string> about_namespace;
+    bool knows_trace = false;
   };
 
-  Judgement DecideView(const Token& token, const Route& route, const std::string& peer);
-  Judgement DecideUser(const Token& token, const Route& route, const std::string& peer);
+  Judgement DecideView(const Token& token, const Route& route, const std::string& peer,
+                       bool knows_trace);
+  Judgement DecideUser(const Token& token, const Route& route, const std::string& peer,
+                       bool knows_trace);
   // The belief of this name, or what `question` answers. An error: kLimit, or of the API server.
   Result<Belief> Believe(const std::string& name, const Asker& asker, const Question& question);
-  // Whether a question may be asked now. `last`: what was believed last; null: nothing.
-  bool MayAsk(const Asker& asker, const Belief* last, Clock::time_point now);
+  // Whether a question is charged to a share that strangers cannot use up. `last`: what was
+  // believed last; null: nothing.
+  bool MayAskAsKnown(const Asker& asker, const Belief* last, Clock::time_point now);
+  // Whether a question of a stranger may be asked now.
+  bool MayAskAsStranger(const Asker& asker, Clock::time_point now);
   Result<Belief> AskView(const Token& token);
   Result<Belief> AskUser(const Token& token);
   Result<Belief> AskRight(const kube::Json& user, const Route& route);
@@ -103,11 +113,13 @@ class Judge {
   std::mutex mutex_;
   std::map<std::string, Belief> beliefs_;
   int questions_ = 0;  // that are being asked
+  int strangers_ = 0;  // of these: those of strangers
   TokenBucket all_questions_{kQuestionRate, kQuestionBurst};
   TokenBuckets questions_from_about_{kPeerNamespaceQuestionRate, kPeerNamespaceQuestionBurst,
                                      kMaxRated};
   TokenBuckets questions_from_{kPeerQuestionRate, kPeerQuestionBurst, kMaxRated};
   TokenBuckets questions_of_{kNamespaceQuestionRate, kNamespaceQuestionBurst, kMaxRated};
+  TokenBuckets questions_in_{kNamespaceQuestionRate, kNamespaceQuestionBurst, kMaxRated};
   TokenBuckets renewals_of_{kRenewalRate, kRenewalBurst, kMaxRated};
   TokenBucket agent_questions_{kAgentQuestionRate, kAgentQuestionBurst};
 };

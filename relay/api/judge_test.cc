@@ -156,6 +156,25 @@ TEST_F(JudgeTest, AFloodOfWrongTokensLeavesOthersAlone) {
   EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kAllowed);
 }
 
+TEST_F(JudgeTest, AFloodOfStrangersLeavesAloneWhoKnowsATrace) {
+  const std::string wrong = "." + TestCluster::kSecret;
+  const std::string path = "/traces/sales/" + kUid + "/files";
+  const auto decide = [&](const std::string& token, const std::string& name_space) {
+    const Route route = ParseRoute("/v1/namespaces/" + name_space + path).value();
+    return judge_.Decide(ParseToken(token, "").value(), route, peer_, true).verdict;
+  };
+  for (int i = 0; i < 500; i++) {
+    (void)Of("shop.v" + std::to_string(i) + wrong, "shop");
+    (void)Of("x" + std::to_string(i) + ".v" + wrong, "x" + std::to_string(i));
+    (void)decide("shop.w" + std::to_string(i) + wrong, "bank");  // knows a Trace of bank only
+    (void)decide("bank.v" + std::to_string(i) + wrong, "bank");
+  }
+  EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kLimited);
+  EXPECT_EQ(decide("bank.new" + wrong, "bank"), Verdict::kLimited);
+  EXPECT_EQ(decide(TestCluster::kToken, "shop"), Verdict::kAllowed);
+  EXPECT_EQ(decide("eyJ.good", "shop"), Verdict::kAllowed);
+}
+
 TEST_F(JudgeTest, AFloodAboutANamespaceDoesNotEndWhatReadsThere) {
   const std::string wrong = "." + TestCluster::kSecret;
   EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kAllowed);

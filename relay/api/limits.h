@@ -15,6 +15,8 @@ inline constexpr std::size_t kApiBytes = std::size_t{64} << 20;
 // At most kMaxQuestions of these threads wait for the API server.
 inline constexpr int kApiThreads = 8;
 inline constexpr int kMaxQuestions = 5;
+// At most this many of these are about tokens that may be wrong ones (judge.h).
+inline constexpr int kMaxStrangersQuestions = 3;
 
 // A token of Kubernetes has about 1 KiB; a request's head is at most 16 KiB.
 inline constexpr std::size_t kMaxTokenBytes = 8 * 1024;
@@ -33,7 +35,8 @@ inline constexpr std::size_t kMaxBelieved = 4096;
 // Requests of one credential: a download asks for each file of a Trace, one after the other.
 inline constexpr double kCredentialRate = 100;
 inline constexpr double kCredentialBurst = 400;
-// Requests from one address. The requests of all users come from the API servers' addresses, an
+// Requests from one address, apart from those that name the uid of a stored Trace: these have this
+// share for each namespace. The requests of all users come from the API servers' addresses, an
 // agent's from its pod's.
 inline constexpr double kPeerRate = 1000;
 inline constexpr double kPeerBurst = 2000;
@@ -49,6 +52,8 @@ inline constexpr double kNamespaceQuestionRate = 20;
 inline constexpr double kNamespaceQuestionBurst = 100;
 inline constexpr double kQuestionRate = 100;
 inline constexpr double kQuestionBurst = 400;
+// Clients that name the uid of a stored Trace are not among these: no other tenant knows it. They
+// have the share of the Trace's namespace, a second time.
 // Questions about tokens of agents have a total of their own, which users' tokens do not use up.
 inline constexpr double kAgentQuestionRate = 100;
 inline constexpr double kAgentQuestionBurst = 400;

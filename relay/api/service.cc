@@ -158,17 +158,21 @@ Service::Outcome Service::Decide(const http::Request& request) {
   if (request.method != "GET" && request.method != "HEAD") {
     return {.response = Say(405, "GET and HEAD only"), .result = "bad_request"};
   }
-  if (!TakePeer(request.peer)) {
+  const auto route = ParseRoute(request.path);
+  const bool knows_trace = route && !route->uid.empty() && files_.Has(FolderOf(*route));
+  // All users share the API server's address. Strangers do not use up what is left for those who
+  // know a Trace, nor do tenants of one namespace that of another.
+  const std::string about = knows_trace ? "/" + route->kubernetes_namespace : "";
+  if (!TakePeer(request.peer + about)) {
     return {.response = Say(429, "too many requests from this address: try again"),
             .result = "limited"};
   }
   const auto token = ParseToken(request.Header("x-weft-token"), request.Header("authorization"));
   if (!token) return {.response = Say(401, token.error().message), .result = "no_token"};
-  const auto route = ParseRoute(request.path);
   if (!route) return {.response = Say(404, route.error().message), .result = "not_found"};
   const Judgement judgement = route->verb == Verb::kGetTicket
                                   ? judge_.DecideAgent(*token, request.peer)
-                                  : judge_.Decide(*token, *route, request.peer);
+                                  : judge_.Decide(*token, *route, request.peer, knows_trace);
   Outcome outcome;
   switch (judgement.verdict) {
     case Verdict::kAllowed:
@@ -467,12 +471,12 @@ Service::Outcome Service::GetTicket(const Route& route, const Judgement& judgeme
 
 bool Service::TakePeer(const std::string& peer) {
   const std::lock_guard lock(mutex_);
-  return peers_.Take(peer, Clock::now());
+  return peers_.Take(peer, now_());
 }
 
 bool Service::TakeCredential(const std::string& credential) {
   const std::lock_guard lock(mutex_);
-  return credentials_.Take(credential, Clock::now());
+  return credentials_.Take(credential, now_());
 }
 
 std::shared_ptr<Service::Download> Service::BeginDownload(const std::string& credential) {
@@ -494,7 +498,7 @@ void Service::Audit(const http::Request& request, const Outcome& outcome) {
     const std::lock_guard lock(mutex_);
     const std::string key =
         outcome.credential.empty() ? "from " + request.peer : outcome.credential;
-    if (!lines_.Take(key, Clock::now())) {
+    if (!lines_.Take(key, now_())) {
       left_out_++;
       return;
     }

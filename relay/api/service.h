@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "lib/base/token_bucket.h"
 #include "lib/http/server.h"
@@ -27,17 +28,19 @@ namespace weft::relay_api {
 class Service {
  public:
   // All outlive the service, and the bodies of its answers. `log` gets lines without an end.
-  // `gate`: makes tickets for agents; null: there are none.
+  // `gate`: makes tickets for agents; null: there are none. `now`: of the limits.
   Service(Judge& judge, TraceFiles& files, const store::SafeReads& safe,
           const relay_rates::TraceRates& rates, metrics::Registry& metrics,
-          std::function<void(const std::string&)> log, const relay_trust::Gate* gate = nullptr)
+          std::function<void(const std::string&)> log, const relay_trust::Gate* gate = nullptr,
+          std::function<Clock::time_point()> now = Clock::now)
       : judge_(judge),
         files_(files),
         safe_(safe),
         rates_(rates),
         metrics_(metrics),
         log_(std::move(log)),
-        gate_(gate) {}
+        gate_(gate),
+        now_(std::move(now)) {}
 
   http::Response Answer(const http::Request& request);
 
@@ -69,6 +72,7 @@ class Service {
   Outcome GetFile(const http::Request& request, const Route& route, const std::string& credential);
   Outcome GetParts(const http::Request& request, const Route& route, const std::string& credential);
   Outcome GetTicket(const Route& route, const Judgement& judgement);
+  // `peer`: an address, or "ADDRESS/NAMESPACE".
   bool TakePeer(const std::string& peer);
   bool TakeCredential(const std::string& credential);
   // Null: the credential has kMaxDownloads already.
@@ -83,6 +87,7 @@ class Service {
   metrics::Registry& metrics_;
   const std::function<void(const std::string&)> log_;
   const relay_trust::Gate* const gate_;
+  const std::function<Clock::time_point()> now_;
   std::mutex mutex_;
   TokenBuckets peers_{kPeerRate, kPeerBurst, kMaxRated};
   TokenBuckets credentials_{kCredentialRate, kCredentialBurst, kMaxRated};

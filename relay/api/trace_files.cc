@@ -85,6 +85,10 @@ Result<UniqueFd> TraceFiles::Open(const std::string& path, int flags) const {
   return FailErrno(path);
 }
 
+bool TraceFiles::Has(const std::string& trace_folder) const {
+  return Open(trace_folder, O_DIRECTORY).has_value();
+}
+
 Result<std::vector<StoredTrace>> TraceFiles::ListTraces(const std::string& kubernetes_namespace,
                                                         const std::string& only) const {
   std::vector<StoredTrace> traces;

@@ -65,6 +65,8 @@ class TraceFiles {
  public:
   explicit TraceFiles(UniqueFd data_folder) : folder_(std::move(data_folder)) {}
 
+  // Whether there is a folder NAMESPACE/TRACE/UID.
+  [[nodiscard]] bool Has(const std::string& trace_folder) const;
   // The stored Traces of a namespace, by name; `only` "": all. Empty where there are none. Counting
   // stops at kMaxListedFiles files.
   Result<std::vector<StoredTrace>> ListTraces(const std::string& kubernetes_namespace,
