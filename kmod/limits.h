@@ -7,8 +7,8 @@
  * a kernel. It is allocated with the ring. */
 #define WEFT_DESCRIPTIONS_BYTES (1u << 20)
 
-/* All rings of one channel together may take this part of the machine's memory (1 / N). A mistake
- * in a Trace must not put the node out of memory. */
+/* The rings of all channels together may take this part of the machine's memory (1 / N). Neither a
+ * mistake in a Trace nor many Traces must put the node out of memory. */
 #define WEFT_RING_MEMORY_DIVISOR 4
 
 /* A caller's struct of an ioctl is never larger; the module's own structs are at most of OWN. */

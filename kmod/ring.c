@@ -2,6 +2,7 @@
 /* The ring's slow paths and its making: ring.h. */
 #include "ring.h"
 
+#include <linux/atomic.h>
 #include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/topology.h>
@@ -11,6 +12,9 @@
 
 #include "limits.h"
 #include "lib/abi/kernel.h"
+
+/* Sum of weft_ring.memory of all rings. */
+static atomic64_t memory_of_rings = ATOMIC64_INIT(0);
 
 /* Returns the whole position of a reservation word, which is at most a ring ahead of base
  * (invariant 2). */
@@ -300,13 +304,25 @@ static int init_cpu(struct weft_ring *ring, int cpu)
 	return c->data && c->records_before ? 0 : -ENOMEM;
 }
 
+/* Counts the ring's memory before it is allocated; weft_ring_destroy takes it off again. */
+static int count_memory(struct weft_ring *ring)
+{
+	const u64 most = ((u64)totalram_pages() << PAGE_SHIFT) / WEFT_RING_MEMORY_DIVISOR;
+	const u64 bytes = ring->data_offset + ((u64)num_possible_cpus() << ring->slot_shift);
+	s64 before = atomic64_read(&memory_of_rings);
+
+	do {
+		if (bytes > most || before > most - bytes)
+			return -ENOMEM;
+	} while (!atomic64_try_cmpxchg(&memory_of_rings, &before, before + bytes));
+	ring->memory = bytes;
+	return 0;
+}
+
 int weft_ring_init(struct weft_ring *ring, const struct weft_kernel_channel *channel)
 {
-	const u64 all = (u64)num_possible_cpus() << channel->slot_shift;
-	int cpu, error = 0;
+	int cpu, error;
 
-	if (all > ((u64)totalram_pages() << PAGE_SHIFT) / WEFT_RING_MEMORY_DIVISOR)
-		return -ENOMEM;
 	init_waitqueue_head(&ring->readers);
 	ring->slot_shift = channel->slot_shift;
 	ring->subbuf_shift = channel->subbuf_shift;
@@ -321,6 +337,9 @@ int weft_ring_init(struct weft_ring *ring, const struct weft_kernel_channel *cha
 		ring->slots_offset + (nr_cpu_ids + 1) * sizeof(struct weft_slot);
 	ring->data_offset = PAGE_ALIGN(ring->descriptions_offset + WEFT_DESCRIPTIONS_BYTES);
 	ring->total_size = ring->data_offset + ((u64)(nr_cpu_ids + 1) << ring->slot_shift);
+	error = count_memory(ring);
+	if (error)
+		return error;
 	ring->shared = vmalloc_user(ring->data_offset);
 	ring->atomic_page = (u8 *)get_zeroed_page(GFP_KERNEL);
 	ring->cpus = alloc_percpu(struct weft_ring_cpu);
@@ -356,4 +375,5 @@ void weft_ring_destroy(struct weft_ring *ring)
 	free_percpu(ring->cpus);
 	free_page((unsigned long)ring->atomic_page);
 	vfree(ring->shared);
+	atomic64_sub(ring->memory, &memory_of_rings);
 }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <linux/perf_event.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -381,6 +382,34 @@ TEST_F(AbiTest, RingsBeyondTheMachinesMemoryAreRefused) {
     c.subbuf_shift = WEFT_RING_MAX_SLOT_SHIFT - 1;
   });
   EXPECT_EQ(error, -ENOMEM);
+}
+
+TEST_F(AbiTest, RingsThatTogetherExceedTheirPartOfTheMemoryAreRefused) {
+  ring_.reset();
+  weft_kernel_channel channel = RightChannel();
+  UniqueFd largest;
+  for (channel.slot_shift = WEFT_RING_MAX_SLOT_SHIFT; !largest; channel.slot_shift--) {
+    ASSERT_GT(channel.slot_shift, 20U) << "no ring was made";
+    channel.subbuf_shift = channel.slot_shift - 1;
+    largest = OpenRing(session_.get(), channel);
+  }
+  channel.slot_shift++;
+  // Two of them exceed it: a ring of twice the size was refused. The second try finds that the
+  // first one left nothing counted.
+  for (int i = 0; i < 2; i++)
+    EXPECT_EQ(Control(session_.get(), WEFT_IOCTL_CHANNEL, &channel), -ENOMEM);
+  largest.reset();
+  largest = OpenRing(session_.get(), channel);
+  ASSERT_TRUE(largest) << "the memory of a ring that ended was not given back";
+  largest.reset();
+  // A ring whose descriptor cannot be made gives its memory back, too.
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  EXPECT_EQ(Control(session_.get(), WEFT_IOCTL_CHANNEL, &channel), -EMFILE);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_TRUE(OpenRing(session_.get(), channel));
 }
 
 TEST_F(AbiTest, AContextWithAWrongField) {

@@ -261,6 +261,13 @@ Result<UniqueFd> ModuleBackend::MakeRing(const UniqueFd& session, const Ring& ri
   channel.channel_id = ring.channel_id;
   auto made = MakeChannel(session, channel, ring.contexts, "weft.ko: ring");
   if (made) return made;
+  if (made.error().sys_errno == ENOMEM) {
+    made.error().message =
+        "weft.ko: no memory for a ring of " + std::to_string((1U << channel.slot_shift) / 1024) +
+        " KiB per CPU: all kernel rings of a node together take at most a quarter of its memory: "
+        "make the buffers smaller, or end other recordings of kernel events";
+    return made;
+  }
   if (const std::string refused = WhichAreRefused(session, ring.contexts); !refused.empty())
     made.error().message = "weft.ko: " + refused;
   return made;

@@ -184,6 +184,18 @@ TEST_F(KernelEventsTest, ContextsThatTheModuleLacksAreNamed) {
   EXPECT_TRUE(backend.MakeRing(*session, ring));
 }
 
+TEST_F(KernelEventsTest, ARingWithoutMemoryIsRefusedWithARemedy) {
+  const kernel::Backend& backend = kernel::ThisBackend();
+  const auto session = backend.MakeSession(/*all=*/true);
+  ASSERT_TRUE(session);
+  const auto refused = backend.MakeRing(
+      *session, {.subbuf_shift = WEFT_RING_MAX_SLOT_SHIFT - 1, .subbufs_shift = 1});
+  ASSERT_FALSE(refused);
+  const std::string& why = refused.error().message;
+  EXPECT_TRUE(why.starts_with("weft.ko: no memory for a ring of 2097152 KiB per CPU: ")) << why;
+  EXPECT_NE(why.find("make the buffers smaller"), std::string::npos) << why;
+}
+
 TEST_F(KernelEventsTest, TasksHaveTheirNamesAndNumbers) {
   for (const char* name : {"sched_switch", "sched_process_fork", "sched_process_exec",
                            "sched_process_exit", "signal_generate", "task_rename"})
