@@ -56,12 +56,14 @@ int RunReport(const ReportOptions& options, std::FILE* out, std::FILE* err) {
     }
   }
   calls.Finish();
-  if (calls.calls() + calls.unfinished() == 0)
+  const bool is_empty = calls.calls() + calls.unfinished() == 0;
+  if (is_empty)
     std::fprintf(err,
-                 "weft report: the trace has no calls of functions; record some with "
-                 "spec.user.functions of a Trace\n");
+                 "weft report: the trace has no calls of functions; record some with --function, "
+                 "or spec.user.functions of a Trace\n");
   std::string text = options.format == "json"     ? ReportJson(tree)
                      : options.format == "folded" ? ReportFolded(tree)
+                     : is_empty                   ? ""
                                                   : ReportText(tree);
   if (!Flush(text, out) || std::fflush(out) != 0) return WriteFailed(kName, err);
   ShowMissing(calls, tree, discarded, discarded_unknown, err);

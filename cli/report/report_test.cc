@@ -276,7 +276,9 @@ TEST_F(ReportTest, ViewIndentsCallsByDepth) {
 
 TEST_F(ReportTest, TraceWithoutCallsAndMissingTraceAreTold) {
   trace.Finish(stream, 0, TestTrace::kStart + 1);
-  EXPECT_NE(Reported("text").err.find("the trace has no calls of functions"), std::string::npos);
+  const auto empty = Reported("text");
+  EXPECT_NE(empty.err.find("the trace has no calls of functions"), std::string::npos);
+  EXPECT_EQ(empty.out, "") << "no table without rows";
   const auto none = Capture([](std::FILE* out, std::FILE* err) {
     return RunReport({.folder = "/nonexistent"}, out, err);
   });
