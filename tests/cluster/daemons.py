@@ -61,10 +61,11 @@ def kubelet_config(node):
         "resolvConf": f"{node.folder}/resolv.conf",
         "volumePluginDir": VOLUME_PLUGINS,
         "podLogsDir": "/var/log/pods",
-        # No disk of a test machine is full enough to delete images or evict pods.
+        # No disk of a test machine is full enough to delete images or evict pods: parts in a hundred
+        # of a large disk could be all that is free.
         "imageGCHighThresholdPercent": 100,
-        "evictionHard": {"memory.available": "50Mi", "nodefs.available": "1%",
-                         "nodefs.inodesFree": "1%", "imagefs.available": "1%"},
+        "evictionHard": {"memory.available": "50Mi", "nodefs.available": "200Mi",
+                         "nodefs.inodesFree": "1000", "imagefs.available": "200Mi"},
         "serializeImagePulls": False,
         "maxPods": 240,  # a node's range has addresses for as many
         # Tests make many pods at once; limits for fairness between nodes are in their way.

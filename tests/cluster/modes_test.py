@@ -166,10 +166,14 @@ class Modes(TrustCases, ViewCases, WeftTest):
         if why:
             self.skipTest(f"no huge page is to be had here: {why}")
         self.start("busy", buffer={"mode": "overwrite"})
-        self.run_tenant("busy")
-        self.wait_for(lambda: bytes_in_huge_pages(kubectl("-n", "busy", "exec", "tenant", "--", "cat",
-                                                          "/proc/1/smaps").stdout) >= HUGE,
-                      "no ring was moved")
+
+        def is_moved():
+            # Each time that the writer goes round is a trial, which may find no huge page.
+            self.run_tenant("busy")
+            maps = kubectl("-n", "busy", "exec", "tenant", "--", "cat", "/proc/1/smaps").stdout
+            return bytes_in_huge_pages(maps) >= HUGE
+
+        self.wait_for(is_moved, "no ring was moved")
 
     def test_a_snapshot_is_what_the_buffers_hold_at_the_end(self):
         self.start("snapshot", output={"mode": "snapshot"})

@@ -28,14 +28,31 @@ def dev(*words, check=True, text=None):
     """Runs ./dev; the result has its output as text."""
     done = subprocess.run([str(TOP / "dev"), *map(str, words)], check=False, capture_output=True,
                           text=True, input=text, timeout=3600)
-    if check and done.returncode != 0:
-        raise AssertionError(f"./dev {' '.join(map(str, words))}: {done.returncode}\n"
+    return checked(done) if check else done
+
+
+def checked(done):
+    """Returns `done`, a command that has ended, if its status is 0."""
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(map(str, done.args))}: {done.returncode}\n"
                              f"{done.stdout[-3000:]}{done.stderr[-3000:]}")
     return done
 
 
+# What a busy API server or kubelet answers, or does not answer, to a client that is to try again.
+BUSY = ("TLS handshake timeout", "etcdserver: ", "http2: client connection lost", "error dialing backend",
+        "unexpected EOF", "the server is currently unable to handle the request")
+CAN_REPEAT = ({"get"}, {"wait"}, {"logs"}, {"rollout", "status"}, {"apply"})
+
+
 def kubectl(*words, **more):
-    return dev("cluster", "kubectl", *words, **more)
+    """Runs kubectl. What may be done twice is tried again where the cluster was too busy to answer."""
+    for _ in range(3 if any(verbs <= set(words) for verbs in CAN_REPEAT) and "exec" not in words else 1):
+        done = dev("cluster", "kubectl", *words, **{**more, "check": False})
+        if done.returncode == 0 or not any(text in done.stderr for text in BUSY):
+            break
+        print(f"kubectl {' '.join(map(str, words))}: {done.stderr.strip()}", flush=True)
+    return checked(done) if more.get("check", True) else done
 
 
 def get(namespace, kind, *names, **more):
