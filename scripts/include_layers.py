@@ -36,7 +36,7 @@ MAY_INCLUDE = {
     "lib/tls": ("lib/base",),
     "ust-injector/include": (),
     "ust-injector/preload": ("lib/event", "lib/ring"),
-    "ust-injector/webhook": ("lib/base", "lib/http", "lib/kube", "lib/metrics"),
+    "ust-injector/webhook": ("lib/api", "lib/base", "lib/http", "lib/kube", "lib/metrics"),
     "node-agent/keeper": ("lib/base", "lib/ipc"),
     "node-agent/hooks": ("lib/api", "lib/base", "lib/elf", "lib/event", "lib/ipc", "lib/sandbox"),
     "node-agent/attach": ("lib/base", "lib/elf", "node-agent/hooks"),

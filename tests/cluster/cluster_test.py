@@ -136,7 +136,7 @@ class Cluster(ClusterTest):
                 self.assertNotEqual(done.returncode, 0)
                 # A regular expression is no help.
                 self.assertNotIn("should match", done.stderr)
-                for field, message in messages:
+                for field, message, *_ in messages:
                     self.assertIn(f"{field}: " if field else "", done.stderr)
                     self.assertIn(message, done.stderr)
 

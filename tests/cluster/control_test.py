@@ -4,6 +4,7 @@
 have no images here; what an agent says, the test says, with the agent's own token."""
 
 import base64
+import contextlib
 import json
 import tempfile
 import time
@@ -11,6 +12,7 @@ import unittest
 
 from tests.cluster.weft_cluster import PATIENCE, RESTRICTED, client, get, kubectl
 from tests.cluster.with_weft import AS_CONTROLLER, INJECT, WeftTest, trace
+from tests.cluster.wrong_traces import WRONG
 
 
 def condition(kind):
@@ -157,15 +159,70 @@ class Control(WeftTest):
         wrong = trace("wrong", "shop", user={"events": [{"nmae": "a:b"}]})
         refused = self.apply(wrong, namespace=name, check=False).stderr
         self.assertRegex(refused, r"spec\.user\.events\[0\].*nmae")
-        filtered = trace("filtered", "shop", filter="a >")
-        self.apply(filtered, trace("unmatched", "unmatched"), namespace=name)
+        self.apply(trace("unmatched", "unmatched"), namespace=name)
         self.wait_for_reason(name, "unmatched", "NoPods")
         self.assertEqual(self.condition(name, "unmatched", "Ready")["message"],
                          "spec.pods matches no pod of the namespace")
         self.assertEqual(get(name, "trace", "unmatched")["status"]["phase"], "Pending")
+        self.assertEqual(get(name, "tracesession")["items"], [])
+
+    def refusal(self, namespace, spec, *flags, kind="Trace"):
+        """What kubectl says when a Trace named `wrong` is applied."""
+        wrong = {"apiVersion": "weft.dev/v1alpha1", "kind": kind, "metadata": {"name": "wrong"}, "spec": spec}
+        return kubectl("-n", namespace, "apply", *flags, "-f", "-", text=json.dumps(wrong), check=False).stderr
+
+    @contextlib.contextmanager
+    def without_the_webhook_for_traces(self):
+        """The API server does not ask it meanwhile."""
+        config = ("mutatingwebhookconfiguration", "weft-webhook")
+        hooks = get("weft", *config)["webhooks"]
+        place, = (place for place, hook in enumerate(hooks) if hook["name"] == "trace.check.weft.dev")
+
+        def change(**operation):
+            kubectl("patch", *config, "--type=json", "-p", json.dumps([operation]))
+
+        change(op="remove", path=f"/webhooks/{place}")
+        try:
+            yield
+        finally:
+            change(op="add", path="/webhooks/-", value=hooks[place])
+
+    def test_wrong_traces_are_refused_in_wefts_words(self):
+        name = self.namespace("words")
+        several = {"user": {"events": [{}]}, "paused": "yes", "filter": "a >"}
+        words = ('The Trace "wrong" is invalid: \n'
+                 "* spec.filter: column 4: expected an operand, not the end\n"
+                 '* spec.paused: must be true or false, not "yes"\n'
+                 "* spec.user.events[0].name: missing, but required\n")
+        self.wait_for(lambda: self.refusal(name, several, "--dry-run=server") == words, "the webhook is not asked")
+        self.assertEqual(self.refusal(name, several), words)
+        self.assertEqual(self.refusal(name, {"paused": 1}, kind="ClusterTrace"),
+                         'The ClusterTrace "wrong" is invalid: spec.paused: must be true or false, not a number\n')
+        for spec, messages in WRONG:
+            with self.subTest(spec=spec):
+                said = self.refusal(name, spec)
+                self.assertNotIn("<nil>", said)
+                told = [f"{field}: {better[0] if better else message}" for field, message, *better in messages if field]
+                before = "\n* " if len(told) > 1 else ""
+                self.assertIn(f"is invalid: {before}{before.join(told)}\n" if told else messages[0][1], said)
+
+    def test_a_trace_that_only_the_webhook_refuses_can_be_changed_and_deleted(self):
+        """An older version may have stored it."""
+        name = self.namespace("stored")
+        filtered = trace("filtered", "shop", filter="a >")
+        with self.without_the_webhook_for_traces():
+            self.wait_for(lambda: self.apply(filtered, namespace=name, check=False).returncode == 0, "it is refused")
+            self.assertIn("must be of type boolean", self.refusal(name, {"paused": "yes"}))
         self.wait_for_reason(name, "filtered", "InvalidSpec", "Accepted")
         self.assertIn("spec.filter", self.condition(name, "filtered", "Accepted")["message"])
-        self.assertEqual(get(name, "tracesession")["items"], [])
+        self.wait_for(lambda: "must be true or false" in self.refusal(name, {"paused": "yes"}),
+                      "the webhook is not asked again")
+        change = ("-n", name, "patch", "trace", "filtered", "--type=merge", "-p")
+        self.assertIn("spec.filter: column", kubectl(*change, '{"spec": {"paused": true}}', check=False).stderr)
+        kubectl(*change, '{"metadata": {"labels": {"a": "b"}, "finalizers": ["example.com/wait"]}}')
+        kubectl("-n", name, "delete", "trace", "filtered", "--wait=false")
+        kubectl(*change, '{"spec": {"paused": true}, "metadata": {"finalizers": null}}')
+        self.assertEqual(get(name, "trace")["items"], [])
 
     def test_another_controller_takes_over(self):
         name = self.injected_namespace("lead")

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// weft-webhook: the admission webhook. Its certificate is in a Secret that the controller makes and
-// renews; until there is one, it refuses connections and pods are made without the library.
+// weft-webhook: the admission webhooks for pods and for Traces. Its certificate is in a Secret that
+// the controller makes and renews; until there is one, it refuses connections, and pods are made
+// without the library.
 #include <spdlog/spdlog.h>
 
 #include <CLI/CLI.hpp>
@@ -27,6 +28,10 @@ struct Flags {
 };
 
 void Log(const weft::Error& error) { spdlog::warn("{}", error.message); }
+
+// A missing library costs more than a message in other words: reviews of pods do not wait for those
+// of Traces.
+bool IsForPods(const std::string& path) { return path == weft::webhook::kMutatePath; }
 
 // Takes the certificate out of its Secret.
 void UseSecret(const Json& secret, weft::http::Server& server, std::atomic<bool>& ready) {
@@ -56,7 +61,10 @@ weft::Status Run(Flags flags) {
       },
       metrics);
   WEFT_ASSIGN(const auto server,
-              weft::http::Server::Start({.port = flags.port, .tls = true},
+              weft::http::Server::Start({.port = flags.port,
+                                         .tls = true,
+                                         .max_body_bytes = weft::webhook::kMaxReviewBytes,
+                                         .is_urgent = IsForPods},
                                         [&](const auto& r) { return service.Answer(r); }));
   std::atomic<bool> certificate = false;
   const weft::http::Health health = {.alive = [] { return std::string(); },
@@ -93,7 +101,9 @@ weft::Status Run(Flags flags) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App app("Adds weft's library to new pods of namespaces that have it.");
+  CLI::App app(
+      "Adds weft's library to new pods of namespaces that have it, and says what is wrong "
+      "with Traces.");
   Flags flags;
   weft::kube::AddOptions(app, flags.cluster);
   app.add_option("--port", flags.port, "port for the API server (HTTPS)");

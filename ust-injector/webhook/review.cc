@@ -15,35 +15,48 @@ using kube::TextAt;
 
 constexpr const char* kApiVersion = "admission.k8s.io/v1";
 
-// Not JSON: null.
-Json ParseBounded(std::string_view text, bool& too_deep) {
-  const auto bound = [&too_deep](int depth, Json::parse_event_t, Json&) {
-    too_deep = too_deep || depth > kMaxDepth;
-    return !too_deep;
-  };
-  Json out = Json::parse(text, bound, /*allow_exceptions=*/false);
-  return out.is_discarded() ? Json() : out;
+// Counts brackets outside of strings. nlohmann's parser could count them by a callback, but looks
+// at all earlier items of a list after each object in it: a million objects took minutes.
+bool IsTooDeep(std::string_view text) {
+  int depth = 0;
+  bool in_string = false;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (c == '"') in_string = !in_string;
+    if (in_string && c == '\\') ++at;
+    if (in_string) continue;
+    if (c == '{' || c == '[') ++depth;
+    if (c == '}' || c == ']') --depth;
+    if (depth > kMaxDepth) return true;
+  }
+  return false;
+}
+
+std::string Encode(Json response) {
+  const Json review = {
+      {"apiVersion", kApiVersion}, {"kind", "AdmissionReview"}, {"response", std::move(response)}};
+  // A text may have been cut off within a character.
+  return review.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace
 
 Result<AdmissionRequest> ParseReview(std::string_view body) {
   if (body.size() > kMaxReviewBytes) return Fail(ErrorCode::kLimit, "the review is too large");
-  bool too_deep = false;
-  Json review = ParseBounded(body, too_deep);
-  if (too_deep) return Fail(ErrorCode::kLimit, "the review is nested too deeply");
+  if (IsTooDeep(body)) return Fail(ErrorCode::kLimit, "the review is nested too deeply");
+  Json review = Json::parse(body, nullptr, /*allow_exceptions=*/false);
   if (TextAt(review, {"apiVersion"}) != kApiVersion ||
       TextAt(review, {"kind"}) != "AdmissionReview")
     return Fail(ErrorCode::kCorrupt, "not an AdmissionReview of admission.k8s.io/v1");
-  if (TextAt(review, {"request", "kind", "group"}) != "" ||
-      TextAt(review, {"request", "kind", "kind"}) != "Pod" ||
-      TextAt(review, {"request", "subResource"}) != "")
-    return Fail(ErrorCode::kCorrupt, "the review is not about a Pod");
+  if (TextAt(review, {"request", "subResource"}) != "")
+    return Fail(ErrorCode::kCorrupt, "the review is about a part of an object");
 
   AdmissionRequest out;
   out.uid = TextAt(review, {"request", "uid"});
   if (out.uid.empty() || out.uid.size() > kMaxUid)
     return Fail(ErrorCode::kCorrupt, "the review has no uid");
+  out.group = TextAt(review, {"request", "kind", "group"});
+  out.kind = TextAt(review, {"request", "kind", "kind"});
   out.operation = TextAt(review, {"request", "operation"});
   out.name_space = TextAt(review, {"request", "namespace"});
   const Json* dry_run = At(review, {"request", "dryRun"});
@@ -61,9 +74,11 @@ std::string AllowReview(const std::string& uid, const Json& patch) {
     response["patchType"] = "JSONPatch";
     response["patch"] = EncodeBase64(patch.dump());
   }
-  const Json review = {
-      {"apiVersion", kApiVersion}, {"kind", "AdmissionReview"}, {"response", std::move(response)}};
-  return review.dump();
+  return Encode(std::move(response));
+}
+
+std::string RefuseReview(const std::string& uid, const Json& status) {
+  return Encode({{"uid", uid}, {"allowed", false}, {"status", status}});
 }
 
 }  // namespace weft::webhook

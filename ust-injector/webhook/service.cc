@@ -4,9 +4,20 @@
 
 #include <utility>
 
-#include "ust-injector/webhook/review.h"
+#include "ust-injector/webhook/trace_check.h"
 
 namespace weft::webhook {
+namespace {
+
+bool IsPod(const AdmissionRequest& review) { return review.group.empty() && review.kind == "Pod"; }
+
+std::string AnswerTrace(const AdmissionRequest& review) {
+  const Json refusal = WhyRefused(review);
+  return refusal.is_null() ? AllowReview(review.uid, Json::array())
+                           : RefuseReview(review.uid, refusal);
+}
+
+}  // namespace
 
 Service::Service(const std::string& own_namespace, FactsOf facts_of, Notify notify,
                  metrics::Registry& metrics)
@@ -30,18 +41,25 @@ Json Service::Patch(const Json& pod, const std::string& name_space, bool dry_run
   return std::move(mutation.patch);
 }
 
+std::string Service::AnswerPod(const AdmissionRequest& review) {
+  const bool creates = review.operation == "CREATE";
+  return AllowReview(review.uid, creates ? Patch(review.object, review.name_space, review.dry_run)
+                                         : Json::array());
+}
+
 http::Response Service::Answer(const http::Request& request) {
-  if (request.path != kMutatePath) return {.status = 404, .body = "not found\n"};
+  const bool is_check = request.path == kCheckPath;
+  if (!is_check && request.path != kMutatePath) return {.status = 404, .body = "not found\n"};
   if (request.method != "POST") return {.status = 405, .body = "POST only\n"};
   auto review = ParseReview(request.body);
+  if (review && !(is_check ? IsTrace(*review) : IsPod(*review)))
+    review = Fail(ErrorCode::kCorrupt, "the review is about another kind of object");
   if (!review) {
     Count("refused", "BadReview");
     return {.status = 400, .body = review.error().message + "\n"};
   }
-  const bool creates = review->operation == "CREATE";
-  const Json patch =
-      creates ? Patch(review->object, review->name_space, review->dry_run) : Json::array();
-  return {.content_type = "application/json", .body = AllowReview(review->uid, patch)};
+  return {.content_type = "application/json",
+          .body = is_check ? AnswerTrace(*review) : AnswerPod(*review)};
 }
 
 }  // namespace weft::webhook

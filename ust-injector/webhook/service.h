@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers one request to the webhook. The answer always allows the pod: if the request cannot be
-// read, or the pod not be changed, the pod stays as it is. Thread-safety: Answer may run on
-// several threads at once.
+// Answers one request to the webhook: how to change a pod, or what is wrong with a Trace. A pod is
+// always allowed: if the request cannot be read, or the pod not be changed, the pod stays as it is.
+// A Trace is never changed. Thread-safety: Answer may run on several threads at once.
 #ifndef WEFT_UST_INJECTOR_WEBHOOK_SERVICE_H_
 #define WEFT_UST_INJECTOR_WEBHOOK_SERVICE_H_
 
@@ -12,10 +12,12 @@
 #include "lib/http/server.h"
 #include "lib/metrics/registry.h"
 #include "ust-injector/webhook/mutation.h"
+#include "ust-injector/webhook/review.h"
 
 namespace weft::webhook {
 
-inline constexpr const char* kMutatePath = "/mutate";
+inline constexpr const char* kMutatePath = "/mutate";  // of pods
+inline constexpr const char* kCheckPath = "/check";    // of Traces and ClusterTraces
 
 class Service {
  public:
@@ -30,6 +32,7 @@ class Service {
   http::Response Answer(const http::Request& request);
 
  private:
+  std::string AnswerPod(const AdmissionRequest& review);
   Json Patch(const Json& pod, const std::string& name_space, bool dry_run);
   void Count(const char* result, const std::string& reason);
 

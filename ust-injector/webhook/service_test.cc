@@ -28,9 +28,8 @@ class ServiceTest : public testing::Test {
     return review.dump();
   }
 
-  Json Response(const std::string& body) {
-    const http::Response answer =
-        service_.Answer({.method = "POST", .path = "/mutate", .body = body});
+  Json Response(const std::string& body, const std::string& path = "/mutate") {
+    const http::Response answer = service_.Answer({.method = "POST", .path = path, .body = body});
     EXPECT_EQ(answer.status, 200);
     return Json::parse(answer.body)["response"];
   }
@@ -69,6 +68,27 @@ TEST_F(ServiceTest, AllowsAndReportsUnchangedPodsExceptInADryRun) {
   EXPECT_TRUE(notices_.empty());
   EXPECT_EQ(Response(Review("shop"))["allowed"], true);
   EXPECT_EQ(notices_, std::vector<std::string>{"shop LibraryMissing"});
+}
+
+TEST_F(ServiceTest, ATraceIsAllowedUnchangedOrRefused) {
+  Json review = Json::parse(Review("shop", "UPDATE"));
+  review["request"]["kind"] = {{"group", "weft.dev"}, {"version", "v1alpha1"}, {"kind", "Trace"}};
+  review["request"]["object"] = Json::parse(R"({"metadata":{"name":"t"},"spec":{"duration":10}})");
+  const Json refused = Response(review.dump(), "/check");
+  EXPECT_EQ(refused["allowed"], false);
+  EXPECT_EQ(refused["status"]["details"]["causes"][0]["field"], "spec.duration");
+  review["request"]["object"]["spec"] = Json::parse(R"({"user":{"events":[{"name":"a:*"}]}})");
+  EXPECT_EQ(Response(review.dump(), "/check"), Json::parse(R"({"uid":"u","allowed":true})"));
+}
+
+TEST_F(ServiceTest, RefusesReviewsAtAnotherPath) {
+  Json review = Json::parse(Review("shop"));
+  const auto status = [&](const char* path) {
+    return service_.Answer({.method = "POST", .path = path, .body = review.dump()}).status;
+  };
+  EXPECT_EQ(status("/check"), 400);
+  review["request"]["kind"] = {{"group", "weft.dev"}, {"version", "v1alpha1"}, {"kind", "Trace"}};
+  EXPECT_EQ(status("/mutate"), 400);
 }
 
 TEST_F(ServiceTest, RefusesBytesThatAreNoReview) {

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checks the Trace or ClusterTrace of a review, as a file is checked. The API server refuses nearly
+// the same by the CRD, which comes later and is the authority; the words here are better
+// (docs/adr/0084). A tenant's bytes are read with the limits of files (lib/api/limits.h).
+// Thread-safety: pure functions.
+#ifndef WEFT_UST_INJECTOR_WEBHOOK_TRACE_CHECK_H_
+#define WEFT_UST_INJECTOR_WEBHOOK_TRACE_CHECK_H_
+
+#include "ust-injector/webhook/review.h"
+
+namespace weft::webhook {
+
+bool IsTrace(const AdmissionRequest& request);
+
+// Returns the Status (meta/v1) with which the API server is to refuse the object, with a cause for
+// each problem of its name and spec. Returns null if there is none.
+Json WhyRefused(const AdmissionRequest& request);
+
+}  // namespace weft::webhook
+
+#endif  // WEFT_UST_INJECTOR_WEBHOOK_TRACE_CHECK_H_
