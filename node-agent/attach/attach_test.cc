@@ -21,6 +21,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <thread>
 
 #include "lib/abi/control.h"
 #include "lib/base/unique_fd.h"
@@ -35,6 +36,7 @@
 #include "node-agent/attach/target_check.h"
 #include "node-agent/hooks/give_back.h"
 #include "node-agent/hooks/hook_service.h"
+#include "node-agent/hooks/hook_table.h"
 #include "node-agent/hooks/process_claim.h"
 #include "node-agent/hooks/process_memory.h"
 #include "node-agent/hooks/stopped_process.h"
@@ -379,6 +381,23 @@ TEST(HijackedThread, LeavesAThreadAloneThatExecutesAProgram) {
 }
 
 #ifdef WEFT_LIBRARY
+// They may be two agents, which know nothing of each other.
+TEST(LoadLibrary, LoadsOneOfTwoThatComeAtOnce) {
+  const Executing child;
+  ASSERT_GT(child.pid, 0);
+  const auto load = [&] {
+    const Status loaded = LoadLibrary(
+        child.pid, {.library = WEFT_LIBRARY, .folder = "/.weft-attached", .container = "attached"});
+    EXPECT_TRUE(loaded || loaded.error().code == ErrorCode::kTimeout) << loaded.error().message;
+  };
+  std::thread other(load);
+  load();
+  other.join();
+  const auto ranges = hooks::ReadRanges(child.pid);
+  ASSERT_TRUE(ranges);
+  EXPECT_EQ(std::ranges::count_if(hooks::ObjectsOf(*ranges), hooks::HookTable::IsLibrary), 1);
+}
+
 // A load that was under way when the recording ended may wake the library only after that.
 TEST(LoadLibrary, IsGivenBackAlsoIfItEndsAfterTheRecording) {
   const Executing child;

@@ -32,6 +32,8 @@ inline constexpr uint64_t kSearchBytes = uint64_t{1} << 20;
 // How long a thread may take to stop, and one system call that it makes for the agent.
 inline constexpr std::chrono::milliseconds kStopPatience{500};
 inline constexpr std::chrono::milliseconds kCallPatience{20'000};
+// How long another agent that loads into the process is waited for.
+inline constexpr std::chrono::milliseconds kLockPatience{5'000};
 // How long one thread after the other is tried, and how long one is used. The agent waits.
 inline constexpr std::chrono::milliseconds kTakePatience{5'000};
 inline constexpr std::chrono::milliseconds kLoadPatience{30'000};

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <linux/prctl.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -45,6 +46,21 @@ Result<LibraryImage> ReadLibrary(const std::string& path) {
   auto image = LibraryImage::Parse(std::move(bytes));
   if (!image) return std::unexpected(std::move(image).error().Context(path));
   return image;
+}
+
+// Waits until no other agent loads into the process: each would find no library there. All agents
+// that see one /proc have one inode for the process as long as one of them has it open.
+Result<UniqueFd> LockProcess(int32_t pid) {
+  UniqueFd folder(
+      open(("/proc/" + std::to_string(pid)).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder) return Fail(ErrorCode::kNotFound, "it is not there");
+  const auto end = std::chrono::steady_clock::now() + kLockPatience;
+  while (flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (std::chrono::steady_clock::now() >= end)
+      return Fail(ErrorCode::kTimeout, "another recording attaches to it: try again");
+    std::this_thread::sleep_for(kBeginPause);
+  }
+  return folder;
 }
 
 // Waits for the C library of a program that has just begun: its loader alone has no such code.
@@ -311,6 +327,7 @@ Status LoadLibrary(int32_t pid, const LoadOptions& options) {
 }
 
 Status LoadLibrary(int32_t pid, const LoadOptions& options, StopTime& stopped) {
+  WEFT_ASSIGN(const UniqueFd lock, LockProcess(pid));
   WEFT_ASSIGN(Target target, CheckTarget(pid));
   target.is_meant = options.is_meant;
   if (!target.has_library) {

@@ -565,6 +565,16 @@ class Refusals(AttachTest):
     def test_process_that_is_not_there(self):
         self.refused(2147483647, "there is no process 2147483647")
 
+    def test_process_that_another_recording_attaches_to_at_once(self):
+        program = self.run_program("busy")
+        both = [self.attach(program, output=name) for name in ("one", "two")]
+        self.wait_for(lambda: any(weft.poll() is not None for weft in both))
+        refused, records = sorted(both, key=lambda weft: weft.poll() is None)
+        _, err = self.finish(refused, status=121)
+        self.assertIn("another recording has this process already", err)
+        self.stop(records)
+        self.end_program(program)
+
     def test_process_that_has_ended(self):
         process = subprocess.Popen(["true"])
         self.addCleanup(process.wait)
