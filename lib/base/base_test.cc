@@ -4,11 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <chrono>
 #include <future>
+#include <optional>
 
 #include "lib/base/background.h"
 #include "lib/base/bytes.h"
 #include "lib/base/host_clock.h"
+#include "lib/base/log_rate.h"
+#include "lib/base/log_text.h"
 #include "lib/base/result.h"
 #include "lib/base/unique_fd.h"
 
@@ -74,6 +78,23 @@ TEST(InBackground, GoesOnWithoutAWaiter) {
   auto is_done = done.get_future();
   (void)InBackground([done = std::move(done)]() mutable { done.set_value(); });
   is_done.get();
+}
+
+TEST(OneLine, EscapesWhatATerminalObeys) {
+  EXPECT_EQ(OneLine("pod \"a\": \x1b[2J\r\nb\x7f\xc2\x9b"),
+            "pod \"a\": \\x1b[2J\\x0d\\x0ab\\x7f\\xc2\\x9b");
+}
+
+TEST(LogRate, CountsTheLinesThatItLeavesOut) {
+  LogRate rate(/*rate=*/1, /*burst=*/2, /*most=*/8);
+  LogRate::Clock::time_point now{std::chrono::hours(1)};
+  EXPECT_EQ(rate.Take("a", now), "");
+  EXPECT_EQ(rate.Take("a", now), "");
+  EXPECT_EQ(rate.Take("a", now), std::nullopt);
+  EXPECT_EQ(rate.Take("a", now), std::nullopt);
+  EXPECT_EQ(rate.Take("b", now), " (2 lines before this one left out)");
+  now += std::chrono::seconds(1);
+  EXPECT_EQ(rate.Take("a", now), "");
 }
 
 TEST(ByteReader, FailsStickyAtTheEnd) {

@@ -27,6 +27,22 @@ inline std::string ForLog(std::string_view text) {
   return line;
 }
 
+// Returns a message of ours with foreign parts as one line without control characters: bytes that
+// are not printable ASCII become \xNN. Quotation marks stay.
+inline std::string OneLine(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string line;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte >= ' ' && byte < 127) {
+      line += c;
+    } else {
+      line += {'\\', 'x', kDigits[byte >> 4], kDigits[byte & 15]};
+    }
+  }
+  return line;
+}
+
 }  // namespace weft
 
 #endif  // WEFT_LIB_BASE_LOG_TEXT_H_

@@ -13,6 +13,7 @@
 #include <cstdio>
 
 #include "lib/base/copy_fd.h"
+#include "lib/base/log_text.h"
 #include "lib/base/signal_fd.h"
 #include "lib/ipc/limits.h"
 #include "node-agent/keeper/limits.h"
@@ -342,7 +343,7 @@ void Keeper::TellOwner(std::string component, std::string message) {
   if (owner_.valid())
     (void)owner_.Send(ipc::Notice{std::move(component), std::move(message)});
   else if (!owner_gone_)
-    std::fprintf(stderr, "%s: %s\n", component.c_str(), message.c_str());
+    std::fprintf(stderr, "%s: %s\n", OneLine(component).c_str(), OneLine(message).c_str());
 }
 
 void Keeper::SayFull(Time now) {

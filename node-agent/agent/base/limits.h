@@ -118,6 +118,11 @@ inline constexpr std::chrono::seconds kCountsSaid{5};
 inline constexpr std::chrono::minutes kConsumerTroubleSaid{10};
 // Ended Traces that still have counters. This bounds the size of a scrape.
 inline constexpr size_t kMaxEndedTraces = 1024;
+// Lines of the log about what one pod's processes or one consumer do: so many at once, then one in
+// ten seconds. kMaxNoted pods and consumers are remembered for that.
+inline constexpr double kNotesAtOnce = 10;
+inline constexpr double kNotesPerSecond = 0.1;
+inline constexpr size_t kMaxNoted = 1024;
 // Notices of a session, which are lines for people. The last ones are kept.
 inline constexpr size_t kMaxNotices = 64;
 // Reports of what kernel events lack: at most kMaxAbsences for a rule, each with at most

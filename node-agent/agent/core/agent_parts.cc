@@ -41,15 +41,17 @@ AgentParts::AgentParts(ipc::Loop& loop, std::string dir, const JournalFiles& jou
             const SessionChannel* channel = sessions.FindChannel(ring.channel_id).channel;
             if (channel != nullptr) pools.Return(channel->container, before, ring.bytes);
           }),
-      rings({.sessions = sessions,
-             .pending_stops = pending_stops,
-             .processes = processes,
-             .finder = finder,
-             .doorbells = doorbells,
-             .lookup = lookup,
-             .keeper = keeper,
-             .note = NoteTo(listener),
-             .adopted = [this](const RingEntry& ring) { notifier.TellRing(ring); }}),
+      rings(
+          {.sessions = sessions,
+           .pending_stops = pending_stops,
+           .processes = processes,
+           .finder = finder,
+           .doorbells = doorbells,
+           .lookup = lookup,
+           .keeper = keeper,
+           .note = NoteTo(listener),
+           .note_of = [this](const std::string& of, const std::string& text) { NoteOf(of, text); },
+           .adopted = [this](const RingEntry& ring) { notifier.TellRing(ring); }}),
       consumers(
           loop, keeper, NoteTo(listener),
           [this](ConsumerLink& link, ipc::Message message) {
@@ -144,9 +146,14 @@ void AgentParts::OnConsumer(ConsumerLink& link, ipc::Message message) {
   } else if (auto* drained = std::get_if<ipc::Drained>(&message)) {
     channels.OnDrained(link, std::move(*drained));
   } else if (const auto* notice = std::get_if<ipc::Notice>(&message)) {
-    listener_.Note(notice->message);
-    keeper_(std::move(message));
+    if (NoteOf("consumer " + link.name(), notice->message)) keeper_(std::move(message));
   }
+}
+
+bool AgentParts::NoteOf(const std::string& of, const std::string& text) {
+  const auto end = notes_.Take(of, LogRate::Clock::now());
+  if (end) listener_.Note(text + *end);
+  return end.has_value();
 }
 
 }  // namespace weft::agent

@@ -10,8 +10,10 @@
 #include <functional>
 #include <string>
 
+#include "lib/base/log_rate.h"
 #include "lib/ipc/loop.h"
 #include "lib/ipc/messages.h"
+#include "node-agent/agent/base/limits.h"
 #include "node-agent/agent/consumers/consumer_notifier.h"
 #include "node-agent/agent/consumers/consumer_pool.h"
 #include "node-agent/agent/consumers/consumer_requests.h"
@@ -68,10 +70,14 @@ class AgentParts {
  private:
   Finder::Verdict OnFound(FoundMemory found);
   void OnConsumer(ConsumerLink& link, ipc::Message message);
+  // Passes on a message about what a pod's processes or a consumer did (`of`). Returns false: there
+  // were too many about them, and this one is left out.
+  bool NoteOf(const std::string& of, const std::string& text);
 
   const Send keeper_;
   SessionListener& listener_;
   ContainerLookup& lookup_;
+  LogRate notes_{kNotesPerSecond, kNotesAtOnce, kMaxNoted};
 };
 
 }  // namespace weft::agent

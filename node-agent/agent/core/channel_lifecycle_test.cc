@@ -3,8 +3,15 @@
 // and the consumer.
 #include "node-agent/agent/core/channel_lifecycle.h"
 
-#include <optional>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "lib/abi/control.h"
+#include "lib/base/hexadecimal.h"
 #include "node-agent/agent/testing/parts_fixture.h"
 
 namespace weft::agent {
@@ -137,6 +144,28 @@ TEST_F(ChannelLifecycleTest, AnOutputThatCannotBeMadeEndsWithItsChannel) {
   Stop();
   parts_->channels.OnSynced(LastSync());
   EXPECT_EQ(channel().phase, ChannelPhase::kDrained);
+}
+
+// A loop in a pod, or one consumer, neither fills the log nor hides the lines about others.
+TEST_F(ChannelLifecycleTest, TheLogHasFewLinesAboutOnePod) {
+  Begin();
+  const weft_doorbell bell{.magic = WEFT_DOORBELL_MAGIC, .kind = WEFT_DOORBELL_RING};
+  const auto send = [&](const std::string& pod) {
+    const std::string_view bytes(reinterpret_cast<const char*>(&bell), sizeof(bell));
+    parts_->rings.TakeArrived({.doorbell = pod,
+                               .message = ToHexadecimal(bytes),
+                               .pid = getpid(),
+                               .fd = UniqueFd(memfd_create("no ring set", MFD_CLOEXEC))});
+  };
+  for (int i = 0; i < 100; ++i) send("flooding");
+  EXPECT_GE(listener_.notes.size(), 1U);
+  EXPECT_LT(listener_.notes.size(), 100U);
+  const size_t before = listener_.notes.size();
+  send("quiet");
+  ASSERT_EQ(listener_.notes.size(), before + 1);
+  EXPECT_TRUE(listener_.notes.back().ends_with(" lines before this one left out)"));
+  for (int i = 0; i < 100; ++i) Say(ipc::Notice{"weft-consumer", "no"});
+  EXPECT_LT(listener_.notes.size(), before + 100);
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "lib/abi/control.h"
 #include "lib/base/hexadecimal.h"
 #include "lib/base/kill_point.h"
+#include "lib/base/log_text.h"
 #include "node-agent/agent/base/limits.h"
 #include "node-agent/agent/discovery/late_ring.h"
 
@@ -54,9 +55,9 @@ void RingRegistry::TakeArrived(ipc::Arrived arrived) {
   SessionChannel* channel =
       identified ? needs_.sessions.FindChannel(identified->channel_id).channel : nullptr;
   if (channel == nullptr || !needs_.lookup.Belongs(channel->container, caller)) {
-    needs_.note("process " + std::to_string(arrived.pid) +
-                " sent what is no ring set of a session's" +
-                (identified ? "" : ": " + identified.error().message));
+    needs_.note_of(arrived.doorbell, "process " + std::to_string(arrived.pid) +
+                                         " sent what is no ring set of a session's" +
+                                         (identified ? "" : ": " + identified.error().message));
     return DropKept(arrived);
   }
   // The keeper could not hold it. The finder may have been faster.
@@ -218,8 +219,9 @@ bool RingRegistry::Finish(SessionChannel* channel, const ipc::RingDone& done) {
     AccountLate(*channel, ring->fd, done.instance, "consumer/too_many_rings");
   const ProcessEntry* process = ring != nullptr ? needs_.processes.Find(ring->process) : nullptr;
   if (done.corrupt && process != nullptr)
-    needs_.note("the ring set of process " + std::to_string(process->pid) + " (" +
-                process->procname + ") is corrupt: " + done.reason);
+    needs_.note_of(channel != nullptr ? channel->definition.pod_uid : "",
+                   "the ring set of process " + std::to_string(process->pid) + " (" +
+                       ForLog(process->procname) + ") is corrupt: " + done.reason);
   if (done.corrupt && channel != nullptr && channel->of_kernel())
     needs_.note("the kernel's ring set of Trace \"" + channel->definition.trace +
                 "\" is corrupt: " + done.reason +

@@ -55,7 +55,9 @@ class RingRegistry {
     Doorbells& doorbells;
     ContainerLookup& lookup;
     std::function<void(ipc::Message)> keeper;
-    std::function<void(std::string)> note;          // a message for people
+    std::function<void(std::string)> note;  // a message for people
+    // A message about what a container's processes did. `of`: their pod.
+    std::function<void(const std::string& of, std::string)> note_of;
     std::function<void(const RingEntry&)> adopted;  // its consumer can be told
   };
   explicit RingRegistry(Needs needs) : needs_(std::move(needs)) {}

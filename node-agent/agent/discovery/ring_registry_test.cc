@@ -3,6 +3,7 @@
 #include "node-agent/agent/discovery/ring_registry.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "lib/abi/control.h"
@@ -56,6 +57,8 @@ class RingRegistryTest : public testing::AgentFixture {
             .lookup = lookup_,
             .keeper = [this](ipc::Message message) { ToKeeper(std::move(message)); },
             .note = [this](std::string text) { notes_.push_back(std::move(text)); },
+            .note_of = [this](const std::string& of,
+                              std::string text) { notes_.push_back(of + ": " + std::move(text)); },
             .adopted = [this](const RingEntry& ring) { adopted_.push_back(ring.instance); }};
   }
   // Returns a ring set of the channel with one event in it.
@@ -270,6 +273,19 @@ TEST_F(RingRegistryTest, AConsumerFinishesItsOwnRingSetsOnly) {
   EXPECT_NE(processes_.FindRing(done.channel_id, kInstance), nullptr);
   EXPECT_TRUE(registry_.Finish(&channel(), done));
   EXPECT_EQ(processes_.FindRing(done.channel_id, kInstance), nullptr);
+}
+
+TEST_F(RingRegistryTest, ReportsACorruptRingSetWithItsProcesssNameEscaped) {
+  char name[16] = {};
+  ASSERT_EQ(prctl(PR_GET_NAME, name), 0);
+  ASSERT_EQ(prctl(PR_SET_NAME, "a\x1b[2J\rb"), 0);
+  registry_.TakeArrived(Arrival());
+  ASSERT_EQ(prctl(PR_SET_NAME, name), 0);
+  ipc::RingDone done = Done();
+  done.corrupt = true;
+  EXPECT_TRUE(registry_.Finish(&channel(), done));
+  ASSERT_EQ(notes_.size(), 1u);
+  EXPECT_NE(notes_[0].find("(a\\x1b[2J\\x0db)"), std::string::npos) << notes_[0];
 }
 
 TEST_F(RingRegistryTest, ReportsACorruptRingSetOfTheKernel) {
