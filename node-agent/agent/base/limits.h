@@ -62,7 +62,11 @@ inline constexpr uint32_t kLooksUntilMoved = 2;
 inline constexpr uint32_t kMaxHugePageTries = 20;
 inline constexpr std::chrono::milliseconds kHugePageRetry{100};
 // Adopted control areas. The kernel may charge the agent for what it writes to one, some 100 KiB.
+// All of a node, those of a namespace (as many as kMaxAttached), and those of a process, which has
+// one of its own unless it loads several copies of the library.
 inline constexpr size_t kMaxAdoptedAreas = 1024;
+inline constexpr size_t kMaxAdoptedOfOwner = 256;
+inline constexpr size_t kMaxAdoptedOfProcess = 4;
 // Loading the library into programs that run (cluster/attach_service.h): how often processes are
 // looked for, and the longest pause after which one that refused is tried again; looks at a new
 // process, which may still enter a container; tries after which a refusal counts, and looks after

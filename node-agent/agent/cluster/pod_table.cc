@@ -214,6 +214,11 @@ std::optional<std::string> PodTable::ContainerOf(int32_t pid) {
   return is_told ? std::optional(key) : std::nullopt;
 }
 
+std::string PodTable::OwnerOf(const std::string& container) {
+  const auto pod = pods_.find(container.substr(0, container.find('/')));
+  return pod == pods_.end() ? "" : pod->second.facts.name_space;
+}
+
 SelectedPods PodTable::SelectedBy(const Session& session) const {
   SelectedPods pods;
   if (session.is_cluster_wide()) return pods;

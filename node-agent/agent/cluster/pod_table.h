@@ -91,6 +91,7 @@ class PodTable final : public ContainerLookup {
 
   bool Belongs(const std::string& container, const CallerId& caller) override;
   std::optional<std::string> ContainerOf(int32_t pid) override;
+  std::string OwnerOf(const std::string& container) override;
 
  private:
   Status Open(Pod& pod);

@@ -112,7 +112,8 @@ Finder::Verdict AgentParts::OnFound(FoundMemory found) {
   if (!found.is_control) return rings.TakeFound(std::move(found));
   const auto container = lookup_.ContainerOf(found.pid);
   if (!container) return Finder::Verdict::kLater;  // a session may ask for it
-  const Status adopted = areas.Adopt(*container, found.inode, std::move(found.fd));
+  const Status adopted = areas.Adopt(*container, found.inode, std::move(found.fd),
+                                     {lookup_.OwnerOf(*container), found.pid});
   if (adopted) return Finder::Verdict::kKnown;
   return adopted.error().code == ErrorCode::kLimit ? Finder::Verdict::kLater
                                                    : Finder::Verdict::kTryAgain;

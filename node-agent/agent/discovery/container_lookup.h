@@ -28,6 +28,8 @@ class ContainerLookup {
   // Returns the key of the container that a process is in; std::nullopt: it is in none that this
   // agent records.
   virtual std::optional<std::string> ContainerOf(int32_t pid) = 0;
+  // Returns the namespace of a container that ContainerOf returned; "": there are no namespaces.
+  virtual std::string OwnerOf(const std::string& /*container*/) { return ""; }
 };
 
 }  // namespace weft::agent

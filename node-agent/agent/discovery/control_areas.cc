@@ -69,16 +69,36 @@ void ControlAreas::PublishOrNote(const std::set<std::string>& containers) {
     if (const Status published = Publish(container); !published) note_(published.error().message);
 }
 
-Status ControlAreas::Adopt(const std::string& container, uint64_t inode, UniqueFd fd) {
+std::string ControlAreas::WhyFull(const Mapper& of) const {
+  size_t of_owner = 0, of_process = 0;
+  for (const auto& [inode, adopted] : adopted_) {
+    of_owner += !of.owner.empty() && adopted.of.owner == of.owner ? 1 : 0;
+    of_process += of.pid != 0 && adopted.of.pid == of.pid ? 1 : 0;
+  }
+  if (of_process >= kMaxAdoptedOfProcess)
+    return "process " + std::to_string(of.pid) + " has more than " +
+           std::to_string(kMaxAdoptedOfProcess) + " control areas; the others are not used";
+  const bool is_all = adopted_.size() >= kMaxAdoptedAreas;
+  if (!is_all && of_owner < kMaxAdoptedOfOwner) return "";
+  return "too many processes are recorded that way: " +
+         (is_all ? std::to_string(kMaxAdoptedAreas) + " of this node"
+                 : std::to_string(kMaxAdoptedOfOwner) + " of the namespace \"" + of.owner + "\"") +
+         "; others follow when some of them have ended";
+}
+
+Status ControlAreas::Adopt(const std::string& container, uint64_t inode, UniqueFd fd,
+                           const Mapper& of) {
   const auto refuse = [this](const Error& error) { return problem_ = std::unexpected(error); };
-  if (adopted_.size() >= kMaxAdoptedAreas)
-    return refuse(Fail(ErrorCode::kLimit, "too many processes are recorded that way").error());
+  if (const std::string why = WhyFull(of); !why.empty()) {
+    if (full_.insert(of.owner).second) note_(why);
+    return refuse(Fail(ErrorCode::kLimit, why).error());
+  }
   auto area = control::ControlArea::Adopt(std::move(fd), config_);
   if (!area) return refuse(area.error());
   if (const Status published = area->Publish(in_force_(container)); !published)
     return refuse(published.error());
   const auto [at, is_new] =
-      adopted_.insert_or_assign(inode, AdoptedArea{container, std::move(*area)});
+      adopted_.insert_or_assign(inode, AdoptedArea{container, of, std::move(*area)});
   keeper_(ipc::Keep{KeyOf(inode), container, CopyFd(at->second.area.fd())});
   finder_.AddControl(inode);
   return {};
@@ -123,7 +143,7 @@ bool ControlAreas::TakeKept(ipc::Kept& kept) {
 void ControlAreas::Restored() {
   for (ipc::Kept& kept : kept_) {
     const uint64_t inode = std::strtoull(kept.key.c_str() + kAreaKey.size(), nullptr, 10);
-    if (!Adopt(kept.meta, inode, std::move(kept.fd))) keeper_(ipc::Drop{kept.key});
+    if (!Adopt(kept.meta, inode, std::move(kept.fd), {})) keeper_(ipc::Drop{kept.key});
   }
   kept_.clear();
 }

@@ -47,8 +47,15 @@ class ControlAreas {
   Status Publish(const std::string& container);
   void PublishOrNote(const std::set<std::string>& containers);
 
-  // Takes over a process's own area. kLimit: there are too many, or another agent has it.
-  Status Adopt(const std::string& container, uint64_t inode, UniqueFd fd);
+  // The process that maps an area, and its namespace; "": it shares the node's limit with no other.
+  // An area that the keeper kept has neither: it counts for the node's limit only.
+  struct Mapper {
+    std::string owner;
+    int32_t pid = 0;
+  };
+  // Takes over a process's own area. kLimit: there are too many, which is noted once for each
+  // owner, or another agent has it.
+  Status Adopt(const std::string& container, uint64_t inode, UniqueFd fd, const Mapper& of);
   // Returns the inodes of the areas that were adopted for a container.
   [[nodiscard]] std::set<uint64_t> AdoptedFor(const std::string& container) const;
   // Drops areas that no process maps any more.
@@ -69,10 +76,13 @@ class ControlAreas {
  private:
   struct AdoptedArea {
     std::string container;
+    Mapper of;
     control::ControlArea area;
   };
 
   void Drop(uint64_t inode);
+  // Returns why no more areas of this process are adopted; "": there is room.
+  [[nodiscard]] std::string WhyFull(const Mapper& of) const;
 
   control::AreaConfig config_;
   Finder& finder_;
@@ -82,6 +92,7 @@ class ControlAreas {
   std::map<std::string, control::ControlArea> files_;  // by container
   std::map<uint64_t, AdoptedArea> adopted_;            // by inode
   std::vector<ipc::Kept> kept_;                        // before Restored
+  std::set<std::string> full_;                         // owners for which there was no room
   Status problem_;                                     // of the last area that was not adopted
 };
 
