@@ -303,8 +303,9 @@ class Recording {
     if (Incomplete(*state)) return kExitTracing;
     if (!show || options_.allow_missing || !HasHookedNothing(*state)) return kExitOk;
     if (state->searched == 0) {
-      Say("nothing was recorded, because no process was ready to be hooked: the lines above may "
-          "have a reason; else, if one ran, record longer; --allow-missing takes this for success");
+      Say("nothing was recorded, because no process was ready to be hooked: none loaded "
+          "libweft.so, or weft could not search it in time. See the lines above for the reason; if "
+          "there is none, record longer. --allow-missing takes this for success");
       return kExitTracing;
     }
     Say("nothing was recorded, because no function was hooked: the lines above have the reasons; "

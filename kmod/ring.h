@@ -80,7 +80,7 @@ struct weft_ring {
 	u8 *shared;    /* [0, data_offset) */
 	u32 described; /* bytes of descriptions */
 	u64 slots_offset, descriptions_offset, data_offset, total_size;
-	u64 memory;  /* bytes that count for WEFT_RING_MEMORY_DIVISOR */
+	u64 memory;  /* what this ring has added to memory_of_rings (ring.c) */
 	u32 stopped; /* enum weft_kernel_stop */
 	/* Called at each contradiction, in any context; may be NULL. Set by the owner. */
 	void (*contradicted)(struct weft_ring *ring, enum weft_kernel_stop why);
@@ -88,8 +88,8 @@ struct weft_ring {
 	u8 *atomic_page; /* zeros: what the unused atomic slot's data is, mapped */
 };
 
-/* Makes a ring, which is all zeros before, from checked geometry. Returns 0; -ENOMEM, also if all
- * rings of the module would take more than their part of the memory (limits.h). */
+/* Initialises a ring, which is all zeros before, from checked geometry. Returns 0, or -ENOMEM:
+ * there is no memory, or all rings together would exceed their part of it (limits.h). */
 int weft_ring_init(struct weft_ring *ring, const struct weft_kernel_channel *channel);
 /* No writer may be left. */
 void weft_ring_destroy(struct weft_ring *ring);

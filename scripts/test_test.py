@@ -80,7 +80,7 @@ class Ended(unittest.TestCase):
     def test_by_sigint(self):
         self.end_by(signal.SIGINT)
 
-    def test_what_does_not_listen_is_killed(self):
+    def test_command_that_ignores_sigint_is_killed(self):
         self.end_by(signal.SIGTERM, at_start="trap '' INT; ", patience=0.2)
 
 

@@ -93,9 +93,9 @@ void LiveView::ShowProblems() {
 }
 
 Status LiveView::Round() {
-  WEFT_ASSIGN(const bool more, tail_.Fetch(false));
-  WEFT_ASSIGN(const bool stopped, Print(false));
-  (void)more, (void)stopped;  // the next round goes on
+  // The next round fetches and prints what is left.
+  WEFT_TRY(tail_.Fetch(false));
+  WEFT_TRY(Print(false));
   return {};
 }
 

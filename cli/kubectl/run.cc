@@ -96,14 +96,14 @@ Result<std::optional<api::Trace>> WaitUntilReady(const Connection& connection,
     if (IsOver(trace.status.phase) ||
         (is_ready && !FolderAtRelay(trace).empty() && trace.status.pods.traced > 0))
       return trace;
+    std::string why = Printable(WhyWaiting(trace));
+    if (why != said) std::fprintf(stderr, "waiting: %s\n", why.c_str());
+    said = std::move(why);
     if (const auto most = trace.spec.duration;
         most && std::chrono::steady_clock::now() - began >=
                     *most + (HasNoPods(trace) ? std::chrono::seconds(0) : kToBegin))
       return Fail(ErrorCode::kNotFound,
                   "nothing was recorded within --duration: " + WhyWaiting(trace));
-    std::string why = Printable(WhyWaiting(trace));
-    if (why != said) std::fprintf(stderr, "waiting: %s\n", why.c_str());
-    said = std::move(why);
     if (interrupts.Sleep(kLookEvery)) return std::nullopt;
   }
 }
@@ -137,7 +137,7 @@ Status Show(const Connection& connection, const std::string& name, const std::st
   if (!end && !unread) return std::unexpected(end.error());
   if (unread) return {};
   if (*end == FollowEnd::kInterrupted) {
-    std::fprintf(stderr, "%s; ^C again ends this at once, and leaves the Trace\n",
+    std::fprintf(stderr, "%s; a second ^C ends kubectl weft at once and keeps the Trace\n",
                  is_over ? "showing the rest of the Trace" : "ending the Trace");
     if (!is_over) WEFT_TRY(EndTrace(connection, name));
     live.StopWhen({});

@@ -11,12 +11,16 @@ class Unavailable(Exception):
     """A kernel cannot be had; the text says why."""
 
 
+class NotInArchive(Unavailable):
+    """The archive does not have it, or does not answer."""
+
+
 def run(*command, **more):
     done = subprocess.run([str(word) for word in command], check=False, stdin=subprocess.DEVNULL,
                           capture_output=True, **more)
     if done.returncode != 0:
         said = (done.stdout[-1000:] + done.stderr[-3000:]).decode(errors="replace")
-        raise Unavailable(f"{' '.join(map(str, command[:3]))} ...: exit status {done.returncode}\n{said}")
+        raise NotInArchive(f"{' '.join(map(str, command[:3]))} ...: exit status {done.returncode}\n{said}")
     return done.stdout.decode(errors="replace")
 
 

@@ -114,10 +114,13 @@ def main(argv):
     args = parser.parse_args(argv)
     try:
         return 0 if all([build(kernel) for kernel in args.kernels or KERNELS]) else 1
-    except kernels.Unavailable as error:
+    except kernels.NotInArchive as error:
         reason = " ".join(str(error).split())
         print(f"the headers of this kernel cannot be had here: {reason}", file=sys.stderr)
         return UNAVAILABLE
+    except kernels.Unavailable as error:
+        print(f"kmod: {error}", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":

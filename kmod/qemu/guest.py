@@ -36,9 +36,9 @@ COMPLAINT = re.compile(
 # A complaint ends the guest, so that a run that went wrong does not last until its time is over. On
 # a busy machine an emulated CPU stands still now and then. A booting kernel would take that for a
 # broken timer, switch to another one, and leave an interrupt in service that blocks all of virtio's
-# (no_timer_check). It would also take leaps of its clock for stalls: leaps of a minute were seen. The kernel's self-tests of its
-# ciphers and checksums would test the emulator's vector instructions: one failed once, before a
-# command had begun (cryptomgr.notests).
+# (no_timer_check). It would also take leaps of its clock, of which some were longer than a minute, for
+# stalls. The kernel's self-tests of its ciphers and checksums would test the emulator's vector
+# instructions: one failed once, before a command had begun (cryptomgr.notests).
 KERNEL_ARGUMENTS = ("console=ttyS0 quiet loglevel=7 panic=-1 oops=panic panic_on_warn=1 cryptomgr.notests=1 "
                     "softlockup_panic=1 sysctl.kernel.panic_on_rcu_stall=1 watchdog_thresh=150 no_timer_check "
                     "rcupdate.rcu_cpu_stall_suppress_at_boot=1 rcupdate.rcu_cpu_stall_timeout=300 "

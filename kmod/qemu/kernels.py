@@ -24,7 +24,7 @@ import tempfile
 import zlib
 
 from kmod.qemu import built_kernel
-from kmod.qemu.archive import Apt, Unavailable, run
+from kmod.qemu.archive import Apt, NotInArchive, Unavailable, run
 from kmod.qemu.settings import ALL_KERNELS, BUILT_KERNELS, CACHE, COMPILED_KERNELS, KERNELS
 
 
@@ -42,7 +42,7 @@ def newest(apt, kind):
     for name in apt.depends(package):
         if name.startswith(f"linux-{kind}-"):
             return name
-    raise Unavailable(f"{package} needs no package of a kernel")
+    raise NotInArchive(f"the archive's {package} depends on no package linux-{kind}-*: check the archive's suite")
 
 
 def with_its_needs(apt, headers):

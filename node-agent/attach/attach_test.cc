@@ -381,7 +381,7 @@ TEST(HijackedThread, LeavesAThreadAloneThatExecutesAProgram) {
 }
 
 #ifdef WEFT_LIBRARY
-// They may be two agents, which know nothing of each other.
+// Two agents do not know of each other.
 TEST(LoadLibrary, LoadsOneOfTwoThatComeAtOnce) {
   const Executing child;
   ASSERT_GT(child.pid, 0);
@@ -399,7 +399,7 @@ TEST(LoadLibrary, LoadsOneOfTwoThatComeAtOnce) {
 }
 
 // A load that was under way when the recording ended may wake the library only after that.
-TEST(LoadLibrary, IsGivenBackAlsoIfItEndsAfterTheRecording) {
+TEST(LoadLibrary, IsGivenBackIfItsLoadEndsAfterTheRecording) {
   const Executing child;
   ASSERT_GT(child.pid, 0);
   const LoadOptions options{

@@ -48,16 +48,19 @@ Result<LibraryImage> ReadLibrary(const std::string& path) {
   return image;
 }
 
-// Waits until no other agent loads into the process: each would find no library there. All agents
-// that see one /proc have one inode for the process as long as one of them has it open.
+// Locks /proc/PID, so that two agents do not both find no library and load one each. The kernel
+// keeps one inode for it while any agent that sees the same mount of proc has it open.
 Result<UniqueFd> LockProcess(int32_t pid) {
-  UniqueFd folder(
-      open(("/proc/" + std::to_string(pid)).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder) return Fail(ErrorCode::kNotFound, "it is not there");
+  const std::string path = "/proc/" + std::to_string(pid);
+  UniqueFd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!folder && (errno == ENOENT || errno == ESRCH))
+    return Fail(ErrorCode::kNotFound, "the process does not exist");
+  if (!folder) return FailErrno(path);
   const auto end = std::chrono::steady_clock::now() + kLockPatience;
   while (flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
     if (std::chrono::steady_clock::now() >= end)
-      return Fail(ErrorCode::kTimeout, "another recording attaches to it: try again");
+      return Fail(ErrorCode::kTimeout,
+                  "another weft agent is loading libweft.so into it: try again");
     std::this_thread::sleep_for(kBeginPause);
   }
   return folder;

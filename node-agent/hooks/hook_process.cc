@@ -343,7 +343,8 @@ void HookReport::Refuse(RefusedFunction function) {
                 .object = function.object,
                 .function = "",
                 .why = "more than " + std::to_string(kMaxRefused) +
-                       " functions of the process cannot be hooked: name fewer"};
+                       " functions of the process cannot be hooked, so those of further files are "
+                       "not either: name fewer"};
   refused.push_back(std::move(function));
 }
 
@@ -372,8 +373,12 @@ Result<FunctionFile> FunctionCache::Read(const ProcessMemory& memory, const Load
 
 void FunctionCache::Remember(const Key& key, const FunctionFile& file) {
   const size_t bytes = BytesOf(file);
-  if (bytes_ + bytes > kMaxCachedBytes || files_.size() >= kMaxCachedFiles) Clear();
+  lost_incomplete_ |= bytes > kMaxCachedBytes && file.asks_again;
   if (bytes > kMaxCachedBytes) return;
+  if (bytes_ + bytes > kMaxCachedBytes || files_.size() >= kMaxCachedFiles) {
+    lost_incomplete_ |= ForgetIncomplete();
+    Clear();
+  }
   bytes_ += bytes;
   files_.insert_or_assign(key, file);
 }
@@ -409,7 +414,9 @@ void FunctionCache::AddTypes(int file, const std::string& root, const LoadedObje
 }
 
 bool FunctionCache::ForgetIncomplete() {
-  return std::erase_if(files_, [](const auto& entry) { return entry.second.asks_again; }) != 0;
+  const bool had_any = std::exchange(lost_incomplete_, false);
+  return std::erase_if(files_, [](const auto& entry) { return entry.second.asks_again; }) != 0 ||
+         had_any;
 }
 
 Status HookProcess(int32_t pid, const std::vector<HookRule>& rules, FunctionCache& cache,

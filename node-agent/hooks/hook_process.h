@@ -88,11 +88,13 @@ class FunctionCache {
                 const DebugSource& source, FunctionFile& read);
 
   using Key = std::tuple<uint64_t, uint64_t, uint64_t, int64_t>;  // device, inode, size, time
-  // Forgets all others where they would be too many.
+  // Adds a file. Forgets all others first if they would exceed kMaxCachedBytes or kMaxCachedFiles.
   void Remember(const Key& key, const FunctionFile& file);
 
   std::map<Key, FunctionFile> files_;
-  size_t bytes_ = 0;  // of them, at most
+  size_t bytes_ = 0;  // their memory, coarsely, at most kMaxCachedBytes
+  // One of which servers may know more was forgotten, or was too large to be remembered.
+  bool lost_incomplete_ = false;
   TypeCache types_;
 };
 

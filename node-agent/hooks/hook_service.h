@@ -203,7 +203,7 @@ class HookService {
   // The thread's own.
   std::vector<Container> containers_;
   std::set<std::string> changed_;  // names of containers whose rules changed since the last look
-  // Likewise: where hooks could not be taken off, or functions not be given back.
+  // Containers in which hooks could not be taken off, or functions not be given back.
   std::map<std::string, Again> again_;
   Listeners listeners_;
   uint64_t number_ = 0;

@@ -235,7 +235,9 @@ TEST(HookReport, OneLineStandsForAllThatAreTooMany) {
   EXPECT_EQ(report.refused[kMaxRefused - 2].why, "it is too short");
   EXPECT_EQ(report.refused.back().function, "");
   EXPECT_EQ(report.refused.back().why,
-            "more than 65536 functions of the process cannot be hooked: name fewer");
+            "more than " + std::to_string(kMaxRefused) +
+                " functions of the process cannot be hooked, so those of further files are not "
+                "either: name fewer");
 }
 
 }  // namespace

@@ -153,6 +153,8 @@ Result<Judge::Belief> Judge::Believe(const std::string& name, const Asker& asker
     if (is_stranger && !MayAskAsStranger(asker, now)) {
       return Fail(ErrorCode::kLimit, "too many questions about tokens");
     }
+    // Agents' tokens have no namespace, and no users' questions in their way but by the total.
+    is_stranger = is_stranger && asker.about_namespace.has_value();
     if (questions_ >= kMaxQuestions || (is_stranger && strangers_ >= kMaxStrangersQuestions)) {
       return Fail(ErrorCode::kTimeout, "the API server has not answered other questions yet");
     }

@@ -156,7 +156,7 @@ TEST_F(JudgeTest, AFloodOfWrongTokensLeavesOthersAlone) {
   EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kAllowed);
 }
 
-TEST_F(JudgeTest, AFloodOfStrangersLeavesAloneWhoKnowsATrace) {
+TEST_F(JudgeTest, AFloodOfStrangersDoesNotLimitClientsThatKnowATrace) {
   const std::string wrong = "." + TestCluster::kSecret;
   const std::string path = "/traces/sales/" + kUid + "/files";
   const auto decide = [&](const std::string& token, const std::string& name_space) {

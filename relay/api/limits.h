@@ -43,7 +43,8 @@ inline constexpr double kPeerBurst = 2000;
 // Questions to the API server about tokens that are not known to be good: from one address about
 // one namespace (or about agents), from one address, about one namespace, and in total. Each share
 // is smaller than the next: no pod uses up a namespace's, and no namespace that of the API server's
-// address, from which all users come.
+// address, from which all users come. Clients that name the uid of a stored Trace have a share of
+// the namespace's size for themselves (Judge): no other tenant knows the uid.
 inline constexpr double kPeerNamespaceQuestionRate = 10;
 inline constexpr double kPeerNamespaceQuestionBurst = 50;
 inline constexpr double kPeerQuestionRate = 50;
@@ -52,8 +53,6 @@ inline constexpr double kNamespaceQuestionRate = 20;
 inline constexpr double kNamespaceQuestionBurst = 100;
 inline constexpr double kQuestionRate = 100;
 inline constexpr double kQuestionBurst = 400;
-// Clients that name the uid of a stored Trace are not among these: no other tenant knows it. They
-// have the share of the Trace's namespace, a second time.
 // Questions about tokens of agents have a total of their own, which users' tokens do not use up.
 inline constexpr double kAgentQuestionRate = 100;
 inline constexpr double kAgentQuestionBurst = 400;

@@ -277,7 +277,9 @@ Service::Outcome Service::TooManyDownloads() {
 }
 
 Service::Outcome Service::TooManyLists() {
-  return {.response = Say(429, "too many lists of this namespace's files at a time: try again"),
+  return {.response = Say(429,
+                          "the relay is making too many lists of files, of this namespace or of "
+                          "all: try again after a second"),
           .result = "limited"};
 }
 

@@ -178,14 +178,16 @@ class Control(WeftTest):
         hooks = get("weft", *config)["webhooks"]
         place, = (place for place, hook in enumerate(hooks) if hook["name"] == "trace.check.weft.dev")
 
-        def change(**operation):
-            kubectl("patch", *config, "--type=json", "-p", json.dumps([operation]))
+        def change(*operations):
+            self.wait_for(lambda: kubectl("patch", *config, "--type=json", "-p", json.dumps(operations),
+                                          check=False).returncode == 0, "the configuration does not change")
 
-        change(op="remove", path=f"/webhooks/{place}")
+        path = f"/webhooks/{place}"
+        change({"op": "test", "path": path + "/name", "value": hooks[place]["name"]}, {"op": "remove", "path": path})
         try:
             yield
         finally:
-            change(op="add", path="/webhooks/-", value=hooks[place])
+            change({"op": "add", "path": "/webhooks/-", "value": hooks[place]})
 
     def test_wrong_traces_are_refused_in_wefts_words(self):
         name = self.namespace("words")

@@ -65,7 +65,7 @@ def kubelet_config(node):
         # of a large disk could be all that is free.
         "imageGCHighThresholdPercent": 100,
         "evictionHard": {"memory.available": "50Mi", "nodefs.available": "200Mi",
-                         "nodefs.inodesFree": "1000", "imagefs.available": "200Mi"},
+                         "nodefs.inodesFree": "1%", "imagefs.available": "200Mi"},
         "serializeImagePulls": False,
         "maxPods": 240,  # a node's range has addresses for as many
         # Tests make many pods at once; limits for fairness between nodes are in their way.

@@ -355,8 +355,11 @@ class NearNames(FunctionsTest):
         self.record("--function", "no_such_function", program=["false"], output="failed", status=1)
 
     def test_program_that_never_was_ready(self):
-        """It is static, so it does not load the library."""
-        _, err = self.record("--function", "main", program=["/sbin/ldconfig", "--version"], status=123)
+        """A static program does not load libweft.so."""
+        source, program = self.folder / "static.c", self.folder / "static"
+        source.write_text("int main(void) { return 0; }\n")
+        subprocess.run(["cc", "-static", "-o", program, source], check=True)
+        _, err = self.record("--function", "main", program=[program], status=123)
         self.assertIn("weft: nothing was recorded, because no process was ready to be hooked", err)
 
     def test_function_that_is_refused_is_told_once(self):

@@ -170,7 +170,7 @@ TEST_F(Attach, AContainerThatWasLeftOutIsLoadedAgain) {
   EXPECT_TRUE(WaitFor([&] { return loads == 2; }));
 }
 
-// What is loaded after that records nothing, and is to be given back.
+// A library that is loaded after its container was left out would record nothing.
 TEST_F(Attach, NothingIsLoadedOnceTheContainerIsLeftOut) {
   const Process one, two;
   places_ = {{one.pid(), {"pod", kContainer}}, {two.pid(), {"pod", kContainer}}};
