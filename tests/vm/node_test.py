@@ -358,6 +358,23 @@ class Tenants(NodeTest):
         self.assertLess(int("".join(times[0])), after + MARGIN)
         self.stop_node()
 
+    def test_a_trace_without_memory_for_its_ring_gets_it_when_another_ends(self):
+        """The rings of both would exceed a quarter of the guest's memory."""
+        kernel = {"tracepoints": [{"name": "sched_process_exit"}], "statedump": False}
+        how = {"buffer": {"size": "16Mi", "count": 8}}
+        self.tenant("reds", "red")
+        blue = self.tenant("blues", "blue")
+        self.start_node(modules=self.modules)
+        self.api.put("tracesessions", order("reds", self.relay, kernel, **how))
+        self.wait_condition("reds", "KernelTracing", "True", "Recording")
+        self.api.put("tracesessions", order("blues", self.relay, kernel, **how))
+        self.assertIn("at most a quarter", self.wait_condition("blues", "KernelTracing", "False", "Refused"))
+        self.end("reds", kernel, **how)
+        self.wait_condition("blues", "KernelTracing", "True", "Recording")
+        self.assertEqual(blue.run("true").wait(PATIENCE), 0)
+        self.assertGreater(self.end("blues", kernel, **how)["delivered"], 0)
+        self.stop_node()
+
     def test_pods_come_and_go(self):
         self.record("reds")
         self.start_node(modules=self.modules)

@@ -92,6 +92,8 @@ inline constexpr int kMaxKubepodsDepth = 5;
 inline constexpr size_t kMaxCgroupsLookedAt = 16384;
 // How often the agent looks for the cgroups of pods that are starting.
 inline constexpr std::chrono::milliseconds kCgroupInterval{200};
+// How often a kernel channel that got no ring is tried again.
+inline constexpr std::chrono::seconds kRingRetry{5};
 // How often the agent looks for probed files in containers that lack them, and how many such files
 // a session may have open.
 inline constexpr std::chrono::seconds kProbeInterval{5};

@@ -110,6 +110,10 @@ KernelPart::Polled KernelPart::Poll(int64_t now_ns) {
     const KernelState& state = support_.state();
     if (!state.is_ready) note_("kernel tracing: " + state.reason + ": " + state.message);
   }
+  if (std::chrono::nanoseconds(now_ns - retried_ns_) >= kRingRetry) {
+    retried_ns_ = now_ns;
+    agent_.parts().channels.RetryKernel();
+  }
   if (!is_unsettled_ || std::chrono::nanoseconds(now_ns - looked_ns_) < kCgroupInterval)
     return polled;
   looked_ns_ = now_ns;

@@ -67,6 +67,7 @@ class KernelPart {
   KernelSupport support_;
   bool is_unsettled_ = false;  // something that announces nothing is waited for
   int64_t looked_ns_ = 0;
+  int64_t retried_ns_ = 0;
   std::map<std::string, Resolving> resolving_;  // by session's uid
 };
 

@@ -19,9 +19,7 @@ void ChannelLifecycle::Start(Session& session) {
     if (channel.duration) channel.stop_at_ns = now + channel.duration->count();
     containers.insert(channel.container);
     needs_.notifier.TellChannel(channel);
-    if (!channel.of_kernel() || !needs_.kernel.Prepare(session, channel)) continue;
-    needs_.notifier.TellKernelRing(channel);
-    needs_.kernel.TurnOn(session, channel);
+    if (channel.of_kernel()) BeginKernel(session, channel);
   }
   if (containers.empty()) return;
   KillPoint("begun");
@@ -30,6 +28,20 @@ void ChannelLifecycle::Start(Session& session) {
   needs_.areas.PublishOrNote(containers);
   KillPoint("begun_published");
   for (const auto delay : kFirstLooks) needs_.loop.After(delay, [this] { Look(); });
+}
+
+void ChannelLifecycle::BeginKernel(Session& session, SessionChannel& channel) {
+  if (!needs_.kernel.Prepare(session, channel)) return;
+  needs_.notifier.TellKernelRing(channel);
+  needs_.kernel.TurnOn(session, channel);
+}
+
+void ChannelLifecycle::RetryKernel() {
+  needs_.sessions.ForEachChannel([this](Session& session, SessionChannel& channel) {
+    if (!channel.lacks_ring || channel.phase != ChannelPhase::kOn) return;
+    BeginKernel(session, channel);
+    if (!channel.lacks_ring) needs_.listener.SessionChanged(session);
+  });
 }
 
 void ChannelLifecycle::Stop(const Which& which) {

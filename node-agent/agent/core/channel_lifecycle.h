@@ -59,6 +59,8 @@ class ChannelLifecycle {
 
   // Turns the session's channels that are defined on.
   void Start(Session& session);
+  // Begins kernel channels again that weft.ko refused a ring: others' rings may have ended.
+  void RetryKernel();
   // Turns these channels off, and reads them to their end.
   void Stop(const Which& which);
   // Drains these channels, as far as they are stopping, without their consumer: what they have that
@@ -82,6 +84,7 @@ class ChannelLifecycle {
   void OnDrained(ConsumerLink& link, ipc::Drained drained);
 
  private:
+  void BeginKernel(Session& session, SessionChannel& channel);
   void GiveUpRefused();
 
   const Needs needs_;

@@ -3,6 +3,7 @@
 #include "node-agent/agent/kernel/kernel_sessions.h"
 
 #include <string>
+#include <utility>
 
 #include "node-agent/agent/kernel/program_cgroup.h"
 
@@ -43,10 +44,11 @@ Status KernelSessions::MakeChannel(const Session& session, const SessionChannel&
 
 bool KernelSessions::Prepare(Session& session, SessionChannel& channel) {
   const Status made = MakeChannel(session, channel);
-  if (made) return true;
-  channel.failure = made.error().message;
-  listener_.ChannelFailed(session, channel.failure);
-  return false;
+  const std::string why = made ? "" : made.error().message;
+  const bool is_news = std::exchange(channel.failure, why) != why;
+  channel.lacks_ring = !made;
+  if (!made && is_news) listener_.ChannelFailed(session, why);
+  return !channel.lacks_ring;
 }
 
 // The cgroup of a program that is still to be started has no state to dump: the cli asks for the

@@ -59,6 +59,7 @@ struct SessionChannel {
   // before.
   std::set<uint64_t> scope;
   std::string failure;          // why weft.ko records nothing of it; "": it does
+  bool lacks_ring = false;      // weft.ko refused it a ring (in this life of the agent)
   std::string stopped;          // why weft.ko ended its session by itself; "": it did not
   bool outdated = false;        // the order wants other events: this channel ends, another follows
   int64_t stop_at_ns = 0;       // CLOCK_MONOTONIC; 0: no deadline
