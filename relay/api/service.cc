@@ -5,6 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "lib/base/log_text.h"
@@ -495,17 +497,14 @@ void Service::EndDownload(const std::string& credential) {
 }
 
 void Service::Audit(const http::Request& request, const Outcome& outcome) {
-  uint64_t left_out = 0;
+  std::optional<std::string> left_out;
   {
     const std::lock_guard lock(mutex_);
     const std::string key =
         outcome.credential.empty() ? "from " + request.peer : outcome.credential;
-    if (!lines_.Take(key, now_())) {
-      left_out_++;
-      return;
-    }
-    left_out = std::exchange(left_out_, 0);
+    left_out = lines_.Take(key, now_());
   }
+  if (!left_out) return;
   std::string line = "api: " + std::to_string(outcome.response.status) + " " + outcome.result +
                      ": " + ForLog(request.method) + " \"" + ForLog(request.path) + "\" by " +
                      (outcome.who.empty() ? "unknown" : ForLog(outcome.who)) + " from " +
@@ -515,8 +514,7 @@ void Service::Audit(const http::Request& request, const Outcome& outcome) {
     line += " for " + ForLog(forwarded);
   }
   if (!outcome.note.empty()) line += ": " + ForLog(outcome.note);
-  if (left_out > 0) line += " (" + std::to_string(left_out) + " lines before this one left out)";
-  log_(line);
+  log_(line + *left_out);
 }
 
 }  // namespace weft::relay_api

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "lib/base/log_rate.h"
 #include "lib/base/token_bucket.h"
 #include "lib/http/server.h"
 #include "lib/metrics/registry.h"
@@ -94,8 +95,7 @@ class Service {
   std::map<std::string, int> downloads_;  // by credential
   Shares compressions_{kMaxCompressions, kMaxCompressionsOfNamespace};
   Shares lists_{kMaxLists, kMaxListsOfNamespace};
-  TokenBuckets lines_{kAuditRate, kAuditBurst, kMaxRated};
-  uint64_t left_out_ = 0;  // lines
+  LogRate lines_{kAuditRate, kAuditBurst, kMaxRated};
 };
 
 }  // namespace weft::relay_api

@@ -4,13 +4,11 @@
 #ifndef WEFT_RELAY_INGEST_REFUSALS_H_
 #define WEFT_RELAY_INGEST_REFUSALS_H_
 
-#include <cstdint>
 #include <cstdio>
 #include <string>
-#include <utility>
 
+#include "lib/base/log_rate.h"
 #include "lib/base/log_text.h"
-#include "lib/base/token_bucket.h"
 #include "lib/metrics/registry.h"
 #include "relay/ingest/limits.h"
 
@@ -33,21 +31,15 @@ class Refusals {
   // `who` and `why` may have foreign text in them. `reason`: of weft_relay_refused_sessions_total.
   void Note(const char* reason, const std::string& who, const std::string& why) {
     metrics_.Add(metrics::Id::kRelayRefusedSessions, {reason});
-    if (!lines_.Take(TokenBucket::Clock::now())) {
-      left_out_++;
-      return;
-    }
-    const uint64_t left_out = std::exchange(left_out_, 0);
-    const std::string more =
-        left_out == 0 ? "" : " (" + std::to_string(left_out) + " lines before this one left out)";
+    const auto left_out = lines_.Take("", LogRate::Clock::now());
+    if (!left_out) return;
     std::fprintf(stderr, "weft-relay: refused (%s): %s: %s%s\n", reason, ForLog(who).c_str(),
-                 ForLog(why).c_str(), more.c_str());
+                 ForLog(why).c_str(), left_out->c_str());
   }
 
  private:
   metrics::Registry& metrics_;
-  TokenBucket lines_{kRefusalLines, kRefusalLinesAtOnce};
-  uint64_t left_out_ = 0;
+  LogRate lines_{kRefusalLines, kRefusalLinesAtOnce, /*most=*/1};
 };
 
 }  // namespace weft::ingest
