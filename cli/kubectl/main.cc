@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // kubectl-weft, which kubectl runs as `kubectl weft`. Parses flags, then runs one command.
+#include <unistd.h>
 #include <CLI/CLI.hpp>
+
 #include <csignal>
 #include <cstdio>
 #include <memory>
@@ -235,5 +237,9 @@ int main(int argc, char** argv) {
       return Complain(
           {weft::ErrorCode::kInvalid, 0, "\"" + name + "\" is no name of a Trace: " + why});
   }
-  return RunCommandOf(app, *connection, commands, interrupts.get());
+  const int status = RunCommandOf(app, *connection, commands, interrupts.get());
+  // A thread of the HTTP library may still close a connection. The end of main would destroy its
+  // objects meanwhile.
+  std::fflush(nullptr);
+  _exit(status);
 }
