@@ -12,6 +12,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "lib/control/testing.h"
+
 namespace weft::control {
 namespace {
 
@@ -262,26 +264,6 @@ TEST_F(ControlAreaTest, DamagedFileIsRefused) {
 
 class AdoptedAreaTest : public testing::Test {
  protected:
-  // Makes memory as the library does, with another size or other seals if asked for.
-  static UniqueFd Memory(uint64_t size = WEFT_CONTROL_TOTAL_BYTES,
-                         int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW) {
-    UniqueFd fd(memfd_create("weft-ctl", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    EXPECT_EQ(ftruncate(fd.get(), static_cast<off_t>(size)), 0);
-    weft_control_header h{};
-    h.magic = WEFT_CONTROL_MAGIC;
-    h.major = WEFT_CONTROL_MAJOR;
-    h.header_size = sizeof(h);
-    h.total_size = WEFT_CONTROL_TOTAL_BYTES;
-    h.words_offset = WEFT_CONTROL_WORDS_OFFSET;
-    h.arena_offset = WEFT_CONTROL_ARENA_OFFSET;
-    h.arena_size = WEFT_CONTROL_ARENA_BYTES;
-    h.word_count = WEFT_CONTROL_WORDS;
-    Put(fd, 0, h);
-    if (seals != 0) {
-      EXPECT_EQ(fcntl(fd.get(), F_ADD_SEALS, seals), 0);
-    }
-    return fd;
-  }
   template <typename T>
   static void Put(const UniqueFd& fd, uint64_t offset, const T& value) {
     EXPECT_EQ(pwrite(fd.get(), &value, sizeof(value), static_cast<off_t>(offset)),
@@ -308,7 +290,7 @@ class AdoptedAreaTest : public testing::Test {
 };
 
 TEST_F(AdoptedAreaTest, WritesSlotsAndClockBeforeItPublishes) {
-  const UniqueFd memory = Memory();
+  const UniqueFd memory = MakeProcessArea();
   Put(memory, 56, uint32_t{0x6fe6736a});  // the process's own claim of its clock is ignored
   auto area = Adopt(memory);
   ASSERT_TRUE(area.has_value()) << area.error().message;
@@ -323,7 +305,7 @@ TEST_F(AdoptedAreaTest, WritesSlotsAndClockBeforeItPublishes) {
 }
 
 TEST_F(AdoptedAreaTest, GoesOnWhereAnEarlierAgentWas) {
-  const UniqueFd memory = Memory();
+  const UniqueFd memory = MakeProcessArea();
   uint64_t first = 0;
   {
     auto area = Adopt(memory);
@@ -339,7 +321,7 @@ TEST_F(AdoptedAreaTest, GoesOnWhereAnEarlierAgentWas) {
 }
 
 TEST_F(AdoptedAreaTest, HasOneAgentAtATime) {
-  const UniqueFd memory = Memory();
+  const UniqueFd memory = MakeProcessArea();
   {
     auto area = Adopt(memory);
     ASSERT_TRUE(area.has_value());
@@ -349,15 +331,16 @@ TEST_F(AdoptedAreaTest, HasOneAgentAtATime) {
 }
 
 TEST_F(AdoptedAreaTest, RefusesOtherMemory) {
-  EXPECT_EQ(Adopt(Memory(WEFT_CONTROL_TOTAL_BYTES - 4096)).error().code, ErrorCode::kCorrupt);
-  EXPECT_EQ(Adopt(Memory(WEFT_CONTROL_TOTAL_BYTES + 1)).error().code, ErrorCode::kCorrupt);
-  EXPECT_EQ(Adopt(Memory(WEFT_CONTROL_TOTAL_BYTES, 0)).error().code, ErrorCode::kCorrupt);
-  EXPECT_EQ(Adopt(Memory(WEFT_CONTROL_TOTAL_BYTES, F_SEAL_SHRINK)).error().code,
+  EXPECT_EQ(Adopt(MakeProcessArea(WEFT_CONTROL_TOTAL_BYTES - 4096)).error().code,
             ErrorCode::kCorrupt);
-  const UniqueFd other = Memory();
+  EXPECT_EQ(Adopt(MakeProcessArea(WEFT_CONTROL_TOTAL_BYTES + 1)).error().code, ErrorCode::kCorrupt);
+  EXPECT_EQ(Adopt(MakeProcessArea(WEFT_CONTROL_TOTAL_BYTES, 0)).error().code, ErrorCode::kCorrupt);
+  EXPECT_EQ(Adopt(MakeProcessArea(WEFT_CONTROL_TOTAL_BYTES, F_SEAL_SHRINK)).error().code,
+            ErrorCode::kCorrupt);
+  const UniqueFd other = MakeProcessArea();
   Put(other, 4, uint16_t{2});  // major
   EXPECT_EQ(Adopt(other).error().code, ErrorCode::kUnsupported);
-  const UniqueFd elsewhere = Memory();
+  const UniqueFd elsewhere = MakeProcessArea();
   Put(elsewhere, 24, uint64_t{8192});  // words_offset
   EXPECT_EQ(Adopt(elsewhere).error().code, ErrorCode::kUnsupported);
   UniqueFd file(open("/dev/null", O_RDWR | O_CLOEXEC));
@@ -371,7 +354,7 @@ TEST_F(AdoptedAreaTest, HostileContentsHarmNoOtherProcess) {
        {uint64_t{1}, uint64_t{WEFT_CONTROL_ARENA_OFFSET}, uint64_t{WEFT_CONTROL_TOTAL_BYTES - 40},
         UINT64_MAX, UINT64_MAX - 39})
     for (const uint32_t size : {0u, 1u, 41u, 0x7fffffffu, UINT32_MAX}) {
-      const UniqueFd memory = Memory();
+      const UniqueFd memory = MakeProcessArea();
       Put(memory, 64, rules);
       Put(memory, WEFT_CONTROL_ARENA_OFFSET + 4, size);
       Put(memory, WEFT_CONTROL_TOTAL_BYTES - 40 + 4, size);
@@ -384,7 +367,7 @@ TEST_F(AdoptedAreaTest, HostileContentsHarmNoOtherProcess) {
       EXPECT_LE(at + Get<uint32_t>(memory, at + 4), WEFT_CONTROL_TOTAL_BYTES);
       EXPECT_EQ(Get<uint32_t>(memory, WordAt("a:b")), area->generation());
     }
-  const UniqueFd last = Memory();
+  const UniqueFd last = MakeProcessArea();
   Put(last, WordAt("x:y"), UINT32_MAX);
   auto area = Adopt(last);
   ASSERT_TRUE(area.has_value());

@@ -20,8 +20,8 @@ inline constexpr size_t kMaxBranchChecks = 65536;
 // Symbols of one file, and functions of it that one look can hook. The areas have room for fewer.
 inline constexpr size_t kMaxSymbols = size_t{4} << 20;
 inline constexpr size_t kMaxMatches = 16384;
-// What is remembered of the files of one namespace: bytes, and files. A file with 500,000 symbols
-// of code takes some 4 MB.
+// What is remembered of the files of one namespace: bytes, and files. The symbols of a file with
+// 500,000 functions take some 4 MB.
 inline constexpr size_t kMaxCachedBytes = size_t{64} << 20;
 inline constexpr size_t kMaxCachedFiles = 4096;
 // Functions, and objects, of one process that are refused one by one; functions that are remembered

@@ -29,8 +29,8 @@ struct Flags {
 
 void Log(const weft::Error& error) { spdlog::warn("{}", error.message); }
 
-// A missing library costs more than a message in other words: reviews of pods do not wait for those
-// of Traces.
+// Reviews of pods do not wait for those of Traces: a missing library costs more than a message in
+// other words.
 bool IsForPods(const std::string& path) { return path == weft::webhook::kMutatePath; }
 
 // Takes the certificate out of its Secret.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks the Trace or ClusterTrace of a review, as a file is checked. The API server refuses nearly
-// the same by the CRD, which comes later and is the authority; the words here are better
-// (docs/adr/0084). A tenant's bytes are read with the limits of files (lib/api/limits.h).
+// Checks the Trace or ClusterTrace of a review, as a file is checked. The CRD is the authority: by
+// it the API server refuses nearly all of that later, in worse words (docs/adr/0084). A tenant's
+// bytes are read with the limits of files (lib/api/limits.h).
 // Thread-safety: pure functions.
 #ifndef WEFT_UST_INJECTOR_WEBHOOK_TRACE_CHECK_H_
 #define WEFT_UST_INJECTOR_WEBHOOK_TRACE_CHECK_H_

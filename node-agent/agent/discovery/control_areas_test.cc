@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node-agent/agent/discovery/control_areas.h"
-#include "lib/base/copy_fd.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "lib/abi/control.h"
+#include "lib/base/copy_fd.h"
+#include "lib/control/testing.h"
 #include "node-agent/agent/base/limits.h"
 #include "node-agent/agent/testing/agent_fixture.h"
 
@@ -26,24 +27,6 @@ class ControlAreasTest : public testing::AgentFixture {
             },
             [this](ipc::Message message) { ToKeeper(std::move(message)); },
             [this](std::string text) { notes_.push_back(std::move(text)); }};
-  }
-
-  // Returns memory as the library makes it.
-  static UniqueFd Area() {
-    UniqueFd fd(memfd_create("weft-ctl", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    EXPECT_EQ(ftruncate(fd.get(), WEFT_CONTROL_TOTAL_BYTES), 0);
-    weft_control_header h{};
-    h.magic = WEFT_CONTROL_MAGIC;
-    h.major = WEFT_CONTROL_MAJOR;
-    h.header_size = sizeof(h);
-    h.total_size = WEFT_CONTROL_TOTAL_BYTES;
-    h.words_offset = WEFT_CONTROL_WORDS_OFFSET;
-    h.arena_offset = WEFT_CONTROL_ARENA_OFFSET;
-    h.arena_size = WEFT_CONTROL_ARENA_BYTES;
-    h.word_count = WEFT_CONTROL_WORDS;
-    EXPECT_EQ(pwrite(fd.get(), &h, sizeof(h), 0), ssize_t{sizeof(h)});
-    EXPECT_EQ(fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW), 0);
-    return fd;
   }
 
   std::vector<std::string> asked_for_, notes_;
@@ -92,7 +75,8 @@ TEST_F(ControlAreasTest, OneProcessOrNamespaceLeavesRoomForOthers) {
   ControlAreas areas = Make();
   uint64_t inode = 1;
   const auto adopt = [&](const std::string& owner, int32_t pid) {
-    return areas.Adopt("pod/main", inode++, Area(), {.owner = owner, .pid = pid});
+    return areas.Adopt("pod/main", inode++, control::MakeProcessArea(),
+                       {.owner = owner, .pid = pid});
   };
   for (size_t i = 0; i < kMaxAdoptedOfProcess; ++i) ASSERT_TRUE(adopt("greedy", 1));
   for (int i = 0; i < 3; ++i) EXPECT_EQ(adopt("greedy", 1).error().code, ErrorCode::kLimit);
