@@ -84,6 +84,8 @@ find_program(WEFT_MOLD mold)
 if(WEFT_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
+# C++ libraries hold the paths of their objects, not copies. None is installed; that would need a copy.
+set(CMAKE_CXX_ARCHIVE_CREATE "<CMAKE_AR> qc --thin <TARGET> <LINK_FLAGS> <OBJECTS>")
 
 # --- warnings --------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ import contextlib
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -30,6 +31,7 @@ CLUSTER_BUILD = ["./dev", "cluster", "build"]
 GUESTS = "2"  # at a time: each is a busy process with 2 GiB of memory
 JOBS = str(os.cpu_count() or 2)
 GIVE_WAY = ("model", "lint", "fuzz")  # to the parts of other lanes
+SPACE = 18  # GB that all parts write from nothing: build folders 10, caches (Go's, ccache's, kernels) 8
 PATIENCE = 60  # seconds that tests have to remove what they made, after a signal
 SUMMARY = re.compile(r"\d+% tests passed, .*|(lint|fresh): \d+ checks passed, .*")
 
@@ -259,6 +261,14 @@ def build_release(needed, signals):
     return time.monotonic() - start if process.returncode == 0 else None
 
 
+def warn_of_little_space(least):
+    """Without space left each program says so in its own way, or not at all."""
+    free = shutil.disk_usage(TOP).free / 1e9
+    if free < least:
+        print(f"test: {free:.1f} GB are free on the disk of {TOP}; all parts take some {SPACE} from nothing. "
+              "If one of them fails for lack of space, make room and run it again.", flush=True)
+
+
 def main(argv):
     args, lanes = parse(argv)
     signals = Signals()
@@ -272,6 +282,8 @@ def main(argv):
     LOGS.mkdir(parents=True, exist_ok=True)
     is_whole = not (args.quick or args.long or args.parts)
     had = whole_run.already_there() if is_whole else []
+    if is_whole:
+        warn_of_little_space(1 if had else SPACE)
     start = time.monotonic()
     with cluster_build(any(CLUSTER_BUILD in part.commands for part in lanes[2])):
         built = build_release(lanes[0] or lanes[2], signals)
@@ -281,6 +293,7 @@ def main(argv):
         return 128 + signals.number
     if built is None:
         print("test: the release build failed")
+        warn_of_little_space(1)
         return 1
 
     everything = [part for lane in lanes for part in lane]
@@ -296,6 +309,8 @@ def main(argv):
         for test, reason in part.skipped:
             print(f"skipped in {part.name}: {test}: {reason}")
     passed = all(part.passed for part in everything)
+    if not passed:
+        warn_of_little_space(1)
     if is_whole and passed:
         whole_run.write(seconds, had)
     return 0 if passed else 1

@@ -127,6 +127,8 @@ def fetch_headers(name, work):
 
 
 def make(name):
+    for killed in CACHE.glob(f"{name}.????????"):  # abandoned, as we have the lock
+        shutil.rmtree(killed)
     with tempfile.TemporaryDirectory(prefix=f"{name}.", dir=CACHE) as work:
         work = pathlib.Path(work)
         if name in BUILT_KERNELS:
