@@ -97,7 +97,7 @@ void AttachPart::Settle() {
   not_adopted_.clear();
   for (const auto& [uid, session] : agent_.parts().sessions.all()) Tell(*session);
   std::erase_if(services_, [&](const auto& entry) {
-    return wanted[entry.first].empty() && entry.second->attach.is_settled();
+    return wanted[entry.first].empty() && entry.second->attach.is_done();
   });
 }
 

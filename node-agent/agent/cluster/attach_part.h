@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Traces with spec.user.attach: gives libweft.so to the running processes of the containers that
 // they record and that were made without it (docs/adr/0064), and tells sessions what is refused.
-// Each namespace has a service, which is a thread, as long as such a session records there.
+// Each namespace has a service, which is a thread, as long as such a session records there, or a
+// process was left behind in a load.
 //
 // The library makes a control area of its own in such a process. The finder adopts it, as that of a
 // process which is older than its agent, and finds its ring sets.

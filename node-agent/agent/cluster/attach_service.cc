@@ -63,6 +63,11 @@ bool AttachService::is_settled() const {
   return settled_ && loaded_.empty();
 }
 
+bool AttachService::is_done() const {
+  const std::lock_guard lock(mutex_);
+  return settled_ && loaded_.empty() && !has_late_;
+}
+
 std::vector<int32_t> AttachService::TakeLoaded() {
   const std::lock_guard lock(mutex_);
   return std::exchange(loaded_, {});
@@ -85,7 +90,7 @@ void AttachService::Work() {
     {
       std::unique_lock lock(mutex_);
       const auto has_orders = [&] { return ends_ || number != wanted_number_; };
-      if (wanted_.empty())
+      if (wanted_.empty() && !work_.has_late())
         wake_.wait(lock, has_orders);
       else
         wake_.wait_for(lock, kAttachInterval, has_orders);
@@ -204,9 +209,11 @@ Status AttachService::LoadInto(int32_t pid, const CgroupPlace& place) {
 }
 
 // A process whose thread ended after all is tried again, also if that thread loaded the library: it
-// may have been given back since.
+// may have been given back since. If its container is served no more, it is not tried, and still
+// told: also a load that failed may have changed it.
 void AttachService::TakeLate() {
   for (const auto& [pid, place, outcome] : work_.TakeDone()) {
+    newly_loaded_.push_back(pid);
     const auto seen = seen_.find(pid);
     if (seen == seen_.end()) continue;
     seen->second.is_loaded = false;
@@ -228,6 +235,7 @@ void AttachService::Publish() {
   loaded_.insert(loaded_.end(), newly_loaded_.begin(), newly_loaded_.end());
   if (!newly_loaded_.empty() || outcomes != outcomes_) ++news_;
   newly_loaded_.clear();
+  has_late_ = work_.has_late();
   outcomes_ = std::move(outcomes);
 }
 

@@ -10,7 +10,8 @@
 //
 // Each process gets the library in a thread of its own, which is left behind if it takes longer
 // than kAttachPatience, as in hooks/hook_service.h (docs/adr/0068). Until it ends, weft
-// tries no other process in that pod.
+// tries no other process in that pod. When it has ended, TakeLoaded names the process, also if its
+// container is served no more: what was changed in it is to be given back.
 //
 // A process is in a container if its cgroup says so, when it is found, and again while the thread
 // that is used is stopped (LoadOptions::is_meant): its id may be another process's by then.
@@ -67,9 +68,12 @@ class AttachService {
   // Has each process that was there at the last SetContainers got the library, or refused? And were
   // those that have it taken?
   [[nodiscard]] bool is_settled() const;
+  // Is there nothing left to do? Not while a thread that was left behind may still load.
+  [[nodiscard]] bool is_done() const;
   // A number that grows whenever there is something new to tell.
   [[nodiscard]] uint64_t news() const { return news_.load(); }
-  // Returns processes that have the library since the last call.
+  // Returns processes that have the library since the last call, or may have it: a thread that was
+  // left behind has ended.
   std::vector<int32_t> TakeLoaded();
   // By container id.
   [[nodiscard]] std::map<std::string, Outcome> Outcomes() const;
@@ -108,6 +112,7 @@ class AttachService {
   std::condition_variable wake_;
   bool ends_ = false;
   bool settled_ = true;
+  bool has_late_ = false;  // work that was left behind, after the last look
   std::map<std::string, std::string> wanted_;
   std::set<std::string> left_out_;  // ids of containers, since the last look
   uint64_t wanted_number_ = 0;

@@ -227,6 +227,29 @@ TEST_F(Attach, AProcessThatDoesNotAnswerHoldsUpItsPodOnly) {
   }));
 }
 
+TEST_F(Attach, ALoadThatEndsLateIsToldWhenItsContainerIsLeftOut) {
+  const Process one;
+  places_ = {{one.pid(), {"pod", kContainer}}};
+  std::promise<void> answer;
+  const auto load = [&, answered = answer.get_future().share()](int32_t, const CgroupPlace&) {
+    answered.wait();
+    return one.Load();
+  };
+  AttachService service(Places(), load, std::chrono::milliseconds(100));
+  const auto is_settled = [&] { return service.is_settled(); };
+  service.SetContainers({{kContainer, "pod"}});
+  ASSERT_TRUE(WaitFor(is_settled));
+  service.SetContainers({});
+  ASSERT_TRUE(WaitFor(is_settled));
+  EXPECT_FALSE(service.is_done());
+  EXPECT_TRUE(service.TakeLoaded().empty());
+  const uint64_t news = service.news();
+  answer.set_value();
+  ASSERT_TRUE(WaitFor([&] { return service.news() != news; }));
+  EXPECT_EQ(service.TakeLoaded(), std::vector<int32_t>{one.pid()});
+  EXPECT_TRUE(service.is_done());
+}
+
 TEST_F(Attach, AServiceEndsWhileAProcessDoesNotAnswer) {
   const Process one;
   places_ = {{one.pid(), {"pod", kContainer}}};
