@@ -18,6 +18,7 @@
 #include "relay/ingest/peer.h"
 #include "relay/ingest/refusals.h"
 #include "relay/ingest/session.h"
+#include "relay/ingest/stream_shares.h"
 
 namespace weft::ingest {
 namespace {
@@ -158,14 +159,22 @@ class AsioServer : public Server {
   Status Enter(Session& session, Peer& peer) {
     std::erase_if(sessions_, [](const auto& entry) { return entry.second.expired(); });
     const stream::Hello& hello = session.hello();
-    if (context_.gate != nullptr) {
+    size_t all = 0;
+    size_t of_namespace = 0;
+    for (const auto& [number, weak] : sessions_) {
+      const auto other = weak.lock();
+      if (other == nullptr || other->is_closed()) continue;
       // The node's consumer has one for each Trace: what is left of an earlier one is over.
-      for (const auto& [number, weak] : sessions_) {
-        const auto other = weak.lock();
-        if (other != nullptr && IsSameSession(other->hello(), hello)) other->Close();
+      if (context_.gate != nullptr && IsSameSession(other->hello(), hello)) {
+        other->Close();
+        continue;
       }
+      all++;
+      of_namespace += other->hello().kubernetes_namespace == hello.kubernetes_namespace ? 1 : 0;
     }
-    if (sessions_.size() >= kMaxSessions) return Fail(ErrorCode::kLimit, "too many sessions");
+    // In local mode, all sessions are of one user.
+    if (context_.gate == nullptr) of_namespace = 0;
+    WEFT_TRY(CheckSessionShare(hello.kubernetes_namespace, of_namespace, all));
     strangers_.Leave(peer);
     sessions_[session.number()] = session.weak_from_this();
     return {};

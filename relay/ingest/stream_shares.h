@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shares out the relay's open files, of which each stream has one, between namespaces, so that the
-// sessions of one namespace cannot take all. Used by the server's thread.
+// Shares out the relay's sessions, and its open files, of which each stream has one, between
+// namespaces, so that one namespace cannot take all. Used by the server's thread.
 #ifndef WEFT_RELAY_INGEST_STREAM_SHARES_H_
 #define WEFT_RELAY_INGEST_STREAM_SHARES_H_
 
@@ -11,9 +11,22 @@
 #include <map>
 #include <string>
 
+#include "lib/base/result.h"
 #include "relay/ingest/limits.h"
 
 namespace weft::ingest {
+
+// Returns whether one more session may be welcomed of a namespace that has `of_namespace` of all
+// `all` sessions. A namespace gets at most as many as it leaves free: half of them if it is alone.
+inline Status CheckSessionShare(const std::string& kubernetes_namespace, size_t of_namespace,
+                                size_t all) {
+  if (all < kMaxSessions && of_namespace < kMaxSessions - all) return {};
+  return Fail(ErrorCode::kLimit,
+              "the relay has " + std::to_string(all) + " of at most " +
+                  std::to_string(kMaxSessions) + " sessions, one for each node and Trace; " +
+                  std::to_string(of_namespace) + " are of the namespace " + kubernetes_namespace +
+                  ", which leaves as many free for others: delete Traces that are not needed");
+}
 
 class StreamShares {
  public:

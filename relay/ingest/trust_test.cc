@@ -306,6 +306,19 @@ TEST(StreamShares, OneNamespaceCannotTakeAll) {
   EXPECT_TRUE(shares.Change("other", 0, 100));
 }
 
+TEST(CheckSessionShare, ANamespaceLeavesAsManyFreeAsItHas) {
+  EXPECT_TRUE(CheckSessionShare("shop", 0, 0));
+  EXPECT_TRUE(CheckSessionShare("shop", kMaxSessions / 2 - 1, kMaxSessions / 2 - 1));
+  const Status refused = CheckSessionShare("shop", kMaxSessions / 2, kMaxSessions / 2);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kLimit);
+  EXPECT_NE(refused.error().message.find("2048 are of the namespace shop"), std::string::npos);
+  EXPECT_TRUE(CheckSessionShare("bank", 0, kMaxSessions / 2));
+  EXPECT_FALSE(CheckSessionShare("bank", kMaxSessions / 4, kMaxSessions / 4 * 3));
+  EXPECT_TRUE(CheckSessionShare("club", 0, kMaxSessions - 1));
+  EXPECT_FALSE(CheckSessionShare("club", 0, kMaxSessions));
+}
+
 TEST_F(GatedServer, StrangersKeepNoNodeOut) {
   Client before = Node();
   ASSERT_EQ(before.Meet(HelloOf()), "welcome");
