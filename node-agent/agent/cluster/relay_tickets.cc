@@ -89,12 +89,15 @@ void RelayTickets::GetPass(const std::string& relay_host, const std::string& kub
   const auto now = options_.now();
   // A consumer that claims refusals does not make the agent ask without a pause.
   if (was_refused && now - entry.made >= kTicketPause) entry.was_refused = true;
-  const bool is_used_up = now >= entry.renew || entry.was_refused;
-  if (entry.waiting.empty() && !entry.ticket.empty() && !is_used_up) {
-    return done(RelayPass{std::move(*trusted), entry.ticket});
+  const bool is_good = !entry.was_refused && now < entry.expires;
+  const bool is_due = !is_good || now >= entry.renew;
+  if (is_good) {
+    done(RelayPass{*trusted, entry.ticket});
+  } else {
+    entry.waiting.push_back(std::move(done));
   }
-  entry.waiting.push_back(std::move(done));
-  if (entry.waiting.size() > 1) return;
+  if (!is_due || entry.is_asked_for) return;
+  entry.is_asked_for = true;
   calls_.Start([relay = kube::TransportConfig{.server = "https://" + relay_host + ":" +
                                                         std::to_string(options_.api_port),
                                               .token_file = options_.token_file,
@@ -105,6 +108,8 @@ void RelayTickets::GetPass(const std::string& relay_host, const std::string& kub
 
 void RelayTickets::Finish(const Key& key, const Result<RelayTicket>& result) {
   Entry& entry = entries_[key];
+  entry.is_asked_for = false;
+  entry.renew = options_.now() + kTicketPause;
   if (result) {
     entry.made = options_.now();
     entry.ticket = result->text;
@@ -112,12 +117,11 @@ void RelayTickets::Finish(const Key& key, const Result<RelayTicket>& result) {
     entry.expires = entry.made + result->lifetime;
     entry.was_refused = false;
   }
-  const bool is_good = result || (options_.now() < entry.expires && !entry.was_refused);
   const std::vector<Done> waiting = std::exchange(entry.waiting, {});
   const auto trusted = authorities();
   // A session that goes on needs no ticket, so one that has expired is no reason to end anything.
   for (const Done& done : waiting) {
-    if (!is_good) {
+    if (!result) {
       done(std::unexpected(result.error()));
     } else if (!trusted) {
       done(std::unexpected(trusted.error()));
@@ -128,7 +132,7 @@ void RelayTickets::Finish(const Key& key, const Result<RelayTicket>& result) {
   // Tickets of namespaces without Traces.
   if (entries_.size() > kMaxTickets) {
     std::erase_if(entries_, [now = options_.now()](const auto& each) {
-      return each.second.waiting.empty() && now >= each.second.expires;
+      return !each.second.is_asked_for && now >= each.second.expires;
     });
   }
 }

@@ -4,10 +4,9 @@
 // relay only that has a certificate of this CA, for the name that the TraceSession gives.
 //
 // Invariants:
-//   1. A ticket is kept until half of its lifetime is over, or until a relay refused it: then the
-//      next request gets a new one. If the relay gives none, the old ticket is used on until its
-//      lifetime is over, unless it was refused. A consumer that claims refusals makes the agent ask
-//      its relay every kTicketPause at most.
+//   1. A ticket is given out until a relay refused it, or its lifetime is over. When half of this
+//      is over, a request for it also begins to get a new one, and does not wait for that. A
+//      consumer that claims refusals makes the agent ask its relay every kTicketPause at most.
 //   2. One request for a relay and a namespace is under way at a time; what is asked for meanwhile
 //      gets its answer.
 //   3. A CA that was known once is trusted until it is replaced.
@@ -74,7 +73,8 @@ class RelayTickets final : public RelayAccess {
     Clock::time_point renew{};
     Clock::time_point expires{};
     bool was_refused = false;
-    std::vector<Done> waiting;  // for the request that is under way
+    bool is_asked_for = false;  // a request is under way
+    std::vector<Done> waiting;  // for it
   };
 
   void UseMap(const kube::Json& map);
