@@ -11,6 +11,7 @@
 #include "lib/base/background.h"
 #include "lib/base/bytes.h"
 #include "lib/base/host_clock.h"
+#include "lib/base/json_depth.h"
 #include "lib/base/log_rate.h"
 #include "lib/base/log_text.h"
 #include "lib/base/result.h"
@@ -83,6 +84,14 @@ TEST(InBackground, GoesOnWithoutAWaiter) {
 TEST(OneLine, EscapesWhatATerminalObeys) {
   EXPECT_EQ(OneLine("pod \"a\": \x1b[2J\r\nb\x7f\xc2\x9b"),
             "pod \"a\": \\x1b[2J\\x0d\\x0ab\\x7f\\xc2\\x9b");
+}
+
+TEST(JsonDepth, CountsListsAndObjectsOutsideOfStrings) {
+  EXPECT_FALSE(NestsDeeperThan(R"({"a":[{}],"b":[{}]})", 3));
+  EXPECT_TRUE(NestsDeeperThan(R"({"a":[{}],"b":[{}]})", 2));
+  EXPECT_FALSE(NestsDeeperThan(R"(["[[", "\"[[", "\\", []])", 2));
+  EXPECT_TRUE(NestsDeeperThan(R"(["\\", [[]]])", 2));
+  EXPECT_FALSE(NestsDeeperThan(R"(]}["[\)", 2));
 }
 
 TEST(LogRate, CountsTheLinesThatItLeavesOut) {

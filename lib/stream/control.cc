@@ -5,6 +5,7 @@
 #include <cstring>
 #include <utility>
 
+#include "lib/base/json_depth.h"
 #include "lib/fields/json.h"
 #include "lib/stream/limits.h"
 
@@ -45,13 +46,9 @@ Status Append(const Message& message, std::string& out) {
 }
 
 Result<Message> Decode(std::string_view json_text) {
-  bool deep = false;
-  const auto shallow = [&deep](int depth, Json::parse_event_t, Json&) {
-    deep = deep || depth > kMaxDepth;
-    return !deep;
-  };
-  const Json json = Json::parse(json_text, shallow, false);
-  if (deep) return Fail(ErrorCode::kCorrupt, "message is no JSON object");
+  if (NestsDeeperThan(json_text, kMaxDepth))
+    return Fail(ErrorCode::kCorrupt, "message is nested too deeply");
+  const Json json = Json::parse(json_text, nullptr, /*allow_exceptions=*/false);
   return fields::MessageFromJson<Message>(json, fields::JsonReader(kLimits));
 }
 

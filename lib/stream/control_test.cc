@@ -76,6 +76,13 @@ TEST(Control, IgnoresUnknownMembers) {
   EXPECT_TRUE(Decode(R"({"type":"chosen","version":1,"colour":"red","deep":{"er":1}})"));
 }
 
+// A peer may fill a member that nothing reads: it costs what each of its items costs once.
+TEST(Control, IgnoresALongListOfObjects) {
+  std::string text = R"({"type":"chosen","version":1,"list":[{})";
+  for (int i = 0; i < 1'000'000; ++i) text += ",{}";
+  EXPECT_TRUE(Decode(text + "]}"));
+}
+
 TEST(Control, RefusesBytesThatAreNoMessage) {
   for (const char* text :
        {"", "[]", "7", "{}", R"({"type":7})", R"({"type":"nothing"})", R"({"type":"chosen"})",

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "lib/base/json_depth.h"
 #include "lib/kube/base64.h"
 #include "lib/kube/json.h"
 
@@ -14,23 +15,6 @@ using kube::At;
 using kube::TextAt;
 
 constexpr const char* kApiVersion = "admission.k8s.io/v1";
-
-// Counts brackets outside of strings. nlohmann's parser could count them by a callback, but looks
-// at all earlier items of a list after each object in it: a million objects took minutes.
-bool IsTooDeep(std::string_view text) {
-  int depth = 0;
-  bool in_string = false;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    const char c = text[at];
-    if (c == '"') in_string = !in_string;
-    if (in_string && c == '\\') ++at;
-    if (in_string) continue;
-    if (c == '{' || c == '[') ++depth;
-    if (c == '}' || c == ']') --depth;
-    if (depth > kMaxDepth) return true;
-  }
-  return false;
-}
 
 std::string Encode(Json response) {
   const Json review = {
@@ -43,7 +27,8 @@ std::string Encode(Json response) {
 
 Result<AdmissionRequest> ParseReview(std::string_view body) {
   if (body.size() > kMaxReviewBytes) return Fail(ErrorCode::kLimit, "the review is too large");
-  if (IsTooDeep(body)) return Fail(ErrorCode::kLimit, "the review is nested too deeply");
+  if (NestsDeeperThan(body, kMaxDepth))
+    return Fail(ErrorCode::kLimit, "the review is nested too deeply");
   Json review = Json::parse(body, nullptr, /*allow_exceptions=*/false);
   if (TextAt(review, {"apiVersion"}) != kApiVersion ||
       TextAt(review, {"kind"}) != "AdmissionReview")
