@@ -146,14 +146,20 @@ void AddSkipped(const SelectedPods& pods, const std::string& uid,
     found->names.push_back(name->second);
 }
 
+// Why nothing of a pod that is not reachable is recorded.
+SelectedPods::Reason WhyUnreachable(const Session& session, const KernelState& kernel) {
+  if (!IsOfKernelOnly(session))
+    return {"VolumeNotReady", "the kubelet has not made the library's volume yet"};
+  // Control groups are looked for only where the kernel can be recorded.
+  if (!kernel.is_known) return {kernel.reason, "the node's agent is making weft.ko ready"};
+  if (!kernel.is_ready) return {kernel.reason, kernel.message.substr(0, api::limits::kMessage)};
+  return {"CgroupNotReady", "the kubelet has not made the pod's control group yet"};
+}
+
 // Returns whether all that can be told are told.
-bool CountPods(const Session& session, const SelectedPods& pods, api::PodCounts& counts) {
-  const SelectedPods::Reason unreachable =
-      IsOfKernelOnly(session)
-          ? SelectedPods::Reason{"CgroupNotReady",
-                                 "the kubelet has not made the pod's control group yet"}
-          : SelectedPods::Reason{"VolumeNotReady",
-                                 "the kubelet has not made the library's volume yet"};
+bool CountPods(const Session& session, const SelectedPods& pods, const KernelState& kernel,
+               api::PodCounts& counts) {
+  const SelectedPods::Reason unreachable = WhyUnreachable(session, kernel);
   counts.matched = static_cast<int64_t>(pods.reachable.size());
   int64_t told = 0;
   for (const auto& [uid, reachable] : pods.reachable) {
@@ -170,6 +176,7 @@ bool CountPods(const Session& session, const SelectedPods& pods, api::PodCounts&
   }
   return told == counts.matched;
 }
+
 // What containers get instead of what the Trace asks for, in words; "": they get it.
 std::string DescribeGrants(const Session& session) {
   using Grant = std::pair<std::string, std::string>;  // granted, asked
@@ -287,7 +294,7 @@ api::SessionStatus MakeStatus(const Session& session, const SelectedPods& pods,
     Set(status, order, api::kConditionAgentStayed, false, "AgentWasAway", absences, now);
   const bool of_kernel = order.spec.record.RecordsKernel();
   const Verdict verdict = of_kernel ? JudgeKernel(session, kernel) : Verdict{};
-  const bool all_told = CountPods(session, pods, status.pods);
+  const bool all_told = CountPods(session, pods, kernel, status.pods);
   if (IsOfKernelOnly(session) && verdict.status == ConditionStatus::kFalse) {
     status.phase = api::Phase::kFailed;
     Set(status, order, api::kConditionReady, false,

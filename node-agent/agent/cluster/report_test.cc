@@ -39,6 +39,12 @@ class Report : public testing::Test {
   const api::Condition* Ready(const api::SessionStatus& status) {
     return api::FindCondition(status.conditions, api::kConditionReady);
   }
+  // The first reason for which pods are not traced.
+  std::string Skipped() {
+    const api::SessionStatus status = MakeStatus(session_, pods_, kernel_, kNow);
+    if (status.pods.skipped.empty()) return "";
+    return status.pods.skipped[0].reason + ": " + status.pods.skipped[0].message;
+  }
 
   Session session_;
   SelectedPods pods_;
@@ -403,8 +409,14 @@ TEST_F(Report, NothingButTheKernelFailsWithIt) {
   EXPECT_EQ(status.phase, api::Phase::kFailed);
   EXPECT_EQ(Ready(status)->message, "why");
   EXPECT_EQ(status.pods.traced, 0);
+  pods_.reachable["a"] = false;
+  EXPECT_EQ(Skipped(), "CgroupV1: why") << "its control group is not looked for";
 
+  kernel_ = {};
+  EXPECT_EQ(Skipped(), "Preparing: the node's agent is making weft.ko ready");
   kernel_ = {.is_known = true, .is_ready = true, .reason = "Loaded", .message = ""};
+  EXPECT_EQ(Skipped(), "CgroupNotReady: the kubelet has not made the pod's control group yet");
+  pods_.reachable["a"] = true;
   EXPECT_EQ(OfKernel(MakeStatus(session_, pods_, kernel_, kNow))->reason, "WaitingForPods");
   session_.kernel_refusal = "this kernel has none of that name";
   EXPECT_EQ(OfKernel(MakeStatus(session_, pods_, kernel_, kNow))->reason, "NothingToRecord");
