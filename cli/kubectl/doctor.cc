@@ -259,7 +259,7 @@ class Doctor {
     LookAtPods(subject, *trace);
     LookAtLosses(subject, status.events);
     if (IsOver(status.phase)) return;
-    LookAtSessions(subject, trace->metadata.name);
+    LookAtSessions(subject, *trace);
     LookAtStored(subject, *trace);
   }
 
@@ -281,6 +281,17 @@ class Doctor {
         findings_.Wrong(subject, what, RemedyOf(condition.reason));
       }
     }
+  }
+
+  // Returns those that the Trace's conditions do not quote: the reader has these already.
+  static std::vector<api::Condition> WithoutQuoted(std::vector<api::Condition> of_node,
+                                                   const std::vector<api::Condition>& of_trace) {
+    std::erase_if(of_node, [&](const api::Condition& one) {
+      const api::Condition* said = api::FindCondition(of_trace, one.type);
+      return said != nullptr && said->status == one.status && said->reason == one.reason &&
+             said->message.contains(one.message);
+    });
+    return of_node;
   }
 
   void LookAtPods(const std::string& subject, const api::Trace& trace) {
@@ -311,10 +322,10 @@ class Doctor {
                             : "docs/operations.md explains the reasons");
   }
 
-  void LookAtSessions(const std::string& subject, const std::string& trace) {
-    const auto sessions =
-        connection_.client->List({.resource = kube::kTraceSessions, .name_space = name_space_},
-                                 {.labels = std::string(api::kTraceLabel) + "=" + trace});
+  void LookAtSessions(const std::string& subject, const api::Trace& trace) {
+    const auto sessions = connection_.client->List(
+        {.resource = kube::kTraceSessions, .name_space = name_space_},
+        {.labels = std::string(api::kTraceLabel) + "=" + trace.metadata.name});
     if (!sessions) return findings_.Unseen(subject + ", nodes", sessions.error());
     for (const Json& object : sessions->items) {
       const auto session =
@@ -338,7 +349,8 @@ class Doctor {
       } else {
         findings_.Works(node, text);
       }
-      LookAtConditions(node, status.conditions, status.events, IsOver(status.phase));
+      LookAtConditions(node, WithoutQuoted(status.conditions, trace.status.conditions),
+                       status.events, IsOver(status.phase));
     }
   }
 

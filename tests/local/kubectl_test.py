@@ -454,9 +454,11 @@ class Kubectl(LocalTest):
         self.api.traces["sales"]["status"]["events"] = {"recorded": 5, "delivered": 5}
         smaller = {"type": "BuffersGranted", "status": "False", "reason": "MemoryLimit", "message": "smaller",
                    "lastTransitionTime": "2026-01-02T03:04:05Z"}
-        self.api.traces["sales"]["status"]["conditions"].append(smaller)
+        self.api.traces["sales"]["status"]["conditions"].append(smaller | {"message": "n1: smaller"})
+        self.api.objects[SESSIONS]["items"][0]["status"]["conditions"] = [smaller]
         said = self.weft("doctor")
         self.assertRegex(said, "note +Trace sales: BuffersGranted is False")
+        self.assertEqual(said.count("BuffersGranted"), 1, "the Trace quotes its node")
         for part in ("API server: v1.34.4", "relay: it answers", "namespace shop: it has the label", "node n1: its agent",
                      "Trace sales, node n1: Recording, 1 of 1 pods traced", "the relay has", "nothing is wrong"):
             self.assertIn(part, said)
