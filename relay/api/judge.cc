@@ -4,6 +4,8 @@
 
 #include <openssl/crypto.h>
 
+#include <memory>
+#include <string_view>
 #include <utility>
 
 #include "lib/kube/digest.h"
@@ -46,6 +48,16 @@ std::string OnlyText(const Json& user, const char* key) {
   const bool is_one =
       values != nullptr && values->is_array() && values->size() == 1 && values->front().is_string();
   return is_one ? values->front().get<std::string>() : "";
+}
+
+// Names of shares. Names of namespaces have no spaces.
+std::string OfNamespace(const std::string& name_space) { return "of " + name_space; }
+
+// A namespace can have any number of service accounts, which use one share, its own.
+std::string OfUser(const std::string& user) {
+  constexpr std::string_view kAccount = "system:serviceaccount:";
+  if (!user.starts_with(kAccount)) return "user " + user;
+  return OfNamespace(user.substr(kAccount.size(), user.rfind(':') - kAccount.size()));
 }
 
 Judgement Failed(const Error& error, std::string who) {
@@ -122,14 +134,18 @@ Judgement Judge::DecideAgent(const Token& token, const std::string& peer) {
   return {.verdict = Verdict::kAllowed, .who = "agent of " + node, .credential = key, .node = node};
 }
 
-bool Judge::MayAskAsKnown(const Asker& asker, const Belief* last, Clock::time_point now) {
-  const std::string name_space = asker.about_namespace.value_or("");
+std::optional<std::string> Judge::Charge(const Asker& asker, const Belief* last,
+                                         Clock::time_point now) {
+  const std::string about = OfNamespace(asker.about_namespace.value_or(""));
   if (last != nullptr && last->good && now < last->until + kGoodLately) {
     // A client chooses the namespace of a route, but not the user that its token belongs to.
     const std::string user = TextAt(last->user, {"username"});
-    if (renewals_of_.Take(user.empty() ? "of " + name_space : "user " + user, now)) return true;
+    const std::string owner = user.empty() ? about : OfUser(user);
+    if (renewals_of_.Take(owner, now)) return owner;
   }
-  return asker.knows_trace && questions_in_.Take(name_space, now);
+  if (asker.knows_trace && questions_in_.Take(about, now)) return about;
+  if (!MayAskAsStranger(asker, now)) return std::nullopt;
+  return asker.about_namespace ? "strangers" : "agents";
 }
 
 bool Judge::MayAskAsStranger(const Asker& asker, Clock::time_point now) {
@@ -142,29 +158,22 @@ bool Judge::MayAskAsStranger(const Asker& asker, Clock::time_point now) {
 
 Result<Judge::Belief> Judge::Believe(const std::string& name, const Asker& asker,
                                      const Question& question) {
-  bool is_stranger = false;
+  std::shared_ptr<void> slot;
   {
     const std::lock_guard lock(mutex_);
     const auto now = clocks_.steady();
     const auto found = beliefs_.find(name);
     if (found != beliefs_.end() && now < found->second.until) return found->second;
-    const Belief* last = found == beliefs_.end() ? nullptr : &found->second;
-    is_stranger = !MayAskAsKnown(asker, last, now);
-    if (is_stranger && !MayAskAsStranger(asker, now)) {
-      return Fail(ErrorCode::kLimit, "too many questions about tokens");
-    }
-    // Agents' tokens have no namespace, and no users' questions in their way but by the total.
-    is_stranger = is_stranger && asker.about_namespace.has_value();
-    if (questions_ >= kMaxQuestions || (is_stranger && strangers_ >= kMaxStrangersQuestions)) {
-      return Fail(ErrorCode::kTimeout, "the API server has not answered other questions yet");
-    }
-    questions_++;
-    if (is_stranger) strangers_++;
+    const auto share = Charge(asker, found == beliefs_.end() ? nullptr : &found->second, now);
+    if (!share) return Fail(ErrorCode::kLimit, "too many questions about tokens");
+    slot = asking_.Begin(*share);
+  }
+  if (slot == nullptr) {
+    return Fail(ErrorCode::kTimeout, "the API server has not answered other questions yet");
   }
   auto answer = question();
+  slot.reset();
   const std::lock_guard lock(mutex_);
-  questions_--;
-  if (is_stranger) strangers_--;
   if (!answer) return answer;
   if (answer->is_absent) {
     beliefs_.erase(name);

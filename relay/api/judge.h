@@ -4,7 +4,7 @@
 //
 // Thread-safety: Decide may be called from several threads at once. It blocks for the API server;
 // at most kMaxQuestions calls do at a time, so that the server's other threads serve clients that
-// are believed already.
+// are believed already, and at most kMaxQuestionsOfOne about one namespace, or of strangers.
 #ifndef WEFT_RELAY_API_JUDGE_H_
 #define WEFT_RELAY_API_JUDGE_H_
 
@@ -21,6 +21,7 @@
 #include "lib/kube/time.h"
 #include "relay/api/limits.h"
 #include "relay/api/request.h"
+#include "relay/api/shares.h"
 
 namespace weft::relay_api {
 
@@ -98,9 +99,9 @@ class Judge {
                        bool knows_trace);
   // The belief of this name, or what `question` answers. An error: kLimit, or of the API server.
   Result<Belief> Believe(const std::string& name, const Asker& asker, const Question& question);
-  // Whether a question is charged to a share that strangers cannot use up. `last`: what was
-  // believed last; null: nothing.
-  bool MayAskAsKnown(const Asker& asker, const Belief* last, Clock::time_point now);
+  // Charges a question to one of the shares and returns the share's name; none: all that it may use
+  // are used up. `last`: what was believed last; null: nothing.
+  std::optional<std::string> Charge(const Asker& asker, const Belief* last, Clock::time_point now);
   // Whether a question of a stranger may be asked now.
   bool MayAskAsStranger(const Asker& asker, Clock::time_point now);
   Result<Belief> AskView(const Token& token);
@@ -112,8 +113,7 @@ class Judge {
   const Clocks clocks_;
   std::mutex mutex_;
   std::map<std::string, Belief> beliefs_;
-  int questions_ = 0;  // that are being asked
-  int strangers_ = 0;  // of these: those of strangers
+  Shares asking_{kMaxQuestions, kMaxQuestionsOfOne};  // questions that are being asked
   TokenBucket all_questions_{kQuestionRate, kQuestionBurst};
   TokenBuckets questions_from_about_{kPeerNamespaceQuestionRate, kPeerNamespaceQuestionBurst,
                                      kMaxRated};

@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "relay/api/testing.h"
 
@@ -190,6 +194,64 @@ TEST_F(JudgeTest, AFloodAboutANamespaceDoesNotEndWhatReadsThere) {
     EXPECT_EQ(Of(TestCluster::kToken, "shop"), Verdict::kAllowed);
     EXPECT_EQ(Of("eyJ.good", "shop", "sales"), Verdict::kAllowed);
   }
+}
+
+// An API server that calls `during` before it answers a question.
+class SlowTransport final : public kube::Transport {
+ public:
+  explicit SlowTransport(TestCluster& cluster) : cluster_(cluster) {}
+
+  kube::HttpReply Send(const kube::HttpRequest& request, const std::stop_token&) override {
+    if (during) during();
+    return cluster_.Serve(request);
+  }
+  kube::HttpReply Stream(const kube::HttpRequest&, const std::stop_token&,
+                         const kube::BytesHandler&) override {
+    return {};
+  }
+
+  std::function<void()> during;
+
+ private:
+  TestCluster& cluster_;
+};
+
+TEST_F(JudgeTest, QuestionsThatWaitLeaveSomeToOtherNamespaces) {
+  auto transport = std::make_unique<SlowTransport>(cluster_);
+  std::function<void()>& during = transport->during;
+  kube::Client client(std::move(transport), "weft-test");
+  Judge judge(client, "weft", cluster_.clocks());
+  int asked = 0;
+  const auto ask = [&](const std::string& token, const std::string& name_space, bool knows_trace) {
+    const std::string path = "/v1/namespaces/" + name_space + "/traces/sales/" + kUid + "/files";
+    return judge.Decide(ParseToken(token, "").value(), ParseRoute(path).value(), peer_, knows_trace)
+        .verdict;
+  };
+  const auto view = [&] { return "bank.v" + std::to_string(asked++) + "." + TestCluster::kSecret; };
+  const std::vector<std::function<Verdict()>> floods = {
+      [&] { return ask(view(), "bank", true); },
+      [&] { return ask(view(), "bank", false); },
+      [&] {
+        const std::string token = "eyJ.bad" + std::to_string(asked++);
+        return judge.DecideAgent(ParseToken(token, "").value(), peer_).verdict;
+      },
+  };
+  size_t flood = 0;
+  int waiting = 0;
+  bool others_asked = false;
+  during = [&] {
+    waiting++;
+    // Each question asks the next one while it waits, until one is refused.
+    while (flood < floods.size() && floods[flood]() == Verdict::kUnavailable) {
+      flood++;
+      EXPECT_EQ(waiting, kMaxQuestionsOfOne * static_cast<int>(flood));
+    }
+    if (!std::exchange(others_asked, true)) {
+      EXPECT_EQ(ask(TestCluster::kToken, "shop", true), Verdict::kAllowed);
+    }
+  };
+  EXPECT_EQ(floods[0](), Verdict::kUnknown);
+  EXPECT_EQ(flood, floods.size());
 }
 
 TEST_F(JudgeTest, AnAddressThatFloodsUsesUpNoOtherOnesQuestions) {
