@@ -199,6 +199,23 @@ static void run_stacks(void) {
   check(handled > 0, "signals");
 }
 
+static void call_in_handler(int signal) {
+  (void)signal;
+  call_all(3);
+  ++handled;
+}
+
+// The signals interrupt the functions, and what records them.
+static void run_signals(void) {
+  struct sigaction action = {.sa_handler = call_in_handler};
+  sigaction(SIGALRM, &action, NULL);
+  const struct itimerval timer = {{0, 100}, {0, 100}};
+  setitimer(ITIMER_REAL, &timer, NULL);
+  while (handled < limit) call_all(7);
+  const struct itimerval none = {{0, 0}, {0, 0}};
+  setitimer(ITIMER_REAL, &none, NULL);
+}
+
 static void run_library(const char* path) {
   sleep(1);
   void* library = dlopen(path, RTLD_NOW);
@@ -274,6 +291,8 @@ int main(int argc, char** argv) {
     run_jumps();
   } else if (strcmp(mode, "stacks") == 0) {
     run_stacks();
+  } else if (strcmp(mode, "signals") == 0) {
+    run_signals();
   } else if (strcmp(mode, "library") == 0 && argc > 3) {
     for (int times = 0; times < 2; ++times) run_library(argv[3]);
   } else if (strcmp(mode, "vectors") == 0) {

@@ -251,6 +251,10 @@ class Results(FunctionsTest):
         for context in ("[]", "[vtid]"):
             self.assertEqual(self.run_all("forks", 500, context=context), 2000)
 
+    def test_signal_handlers(self):
+        for context in ("[]", "[vtid]"):
+            self.assertGreater(self.run_all("signals", 200, context=context), 200)
+
     def test_jumps_out_of_functions(self):
         """More jumps than calls that can be open: lost ones are found again."""
         self.record(*self.trace(function_yaml("leaves"), function_yaml("recursive")),

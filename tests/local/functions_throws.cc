@@ -59,7 +59,11 @@ AS_WRITTEN void Jumps() {
   throw std::runtime_error("jumps");
 }
 
-AS_WRITTEN void Ended(void* result) { pthread_exit(result); }
+// Without a result it waits until its thread is cancelled.
+AS_WRITTEN void Ended(void* result) {
+  while (result == nullptr) pause();
+  pthread_exit(result);
+}
 
 AS_WRITTEN void* Cancelled(void* unused) {
   Ended(unused);
@@ -103,10 +107,13 @@ int Run(int n) {
   }
   pthread_t thread{};
   for (int i = 0; i < 10; ++i) {
-    if (pthread_create(&thread, nullptr, shop::Cancelled, &thread) != 0) return 1;
+    const bool is_cancelled = i % 2 != 0;
+    if (pthread_create(&thread, nullptr, shop::Cancelled, is_cancelled ? nullptr : &thread) != 0)
+      return 1;
+    if (is_cancelled) pthread_cancel(thread);
     void* result = nullptr;
     pthread_join(thread, &result);
-    if (result != &thread) return 1;
+    if (result != (is_cancelled ? PTHREAD_CANCELED : &thread)) return 1;
   }
   if (caught != n || left != n) return 1;
   std::printf("caught %d\n", caught);

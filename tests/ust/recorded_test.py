@@ -152,6 +152,20 @@ class Recorded(unittest.TestCase):
     self.assertEqual([e[0] for e in loaded], ['every_short:level_info'] * 3)
     self.assertEqual([re.search(r'number = (\d+)', e[1]).group(1) for e in loaded], ['0', '1', '2'])
 
+  def test_wrapper_written_by_hand(self):
+    """The one that ./dev bench functions builds with LTTng's headers."""
+    bench = SOURCE / 'bench/functions'
+    library = build('libbench_function.so', 'gcc -O2 -fPIC -shared', [bench / 'library.c'])
+    main = WORK / 'wrapped.c'
+    main.write_text('#include <stdint.h>\nint64_t bench_function(int32_t, uint64_t, double, void*);\n'
+                    'int main(void) { int id; return bench_function(7, 40, 2.5, &id) != 42 || id != 7; }\n')
+    program = build('wrapped', 'gcc -O2', [main, library], [f'-Wl,-rpath,{WORK}'])
+    wrapper = build('libwrapper.so', 'gcc -O2 -fPIC -shared', [bench / 'wrapper.c'], [f'-I{bench}'])
+    _, events = record('wrapped', [program], '--event', 'bench:*', env=dict(os.environ, LD_PRELOAD=str(wrapper)))
+    self.assertEqual([e[0] for e in events], ['bench:function_entry', 'bench:function_exit'])
+    self.assertIn('id = 7, bytes = 40, ratio = 2.5,', events[0][1])
+    self.assertIn('ret = 42', events[1][1])
+
   def test_shapes_of_real_programs(self):
     program = build('shapes', 'gcc -O2', ['shapes.c'])
     _, events = record('shapes', [program], '--event', 'shape_*')
