@@ -11,6 +11,8 @@
 #include <set>
 #include <string>
 
+#include "lib/abi/context.h"
+#include "lib/abi/ring.h"
 #include "lib/api/crd.h"
 #include "lib/api/document.h"
 #include "lib/api/parse.h"
@@ -250,6 +252,22 @@ TEST(Generated, CrdIsTheCommittedOne) {
 TEST(Generated, ReferenceIsTheCommittedOne) {
   ExpectCommittedReference("docs/formats/trace.md", TraceReference());
   ExpectCommittedReference("docs/formats/clustertrace.md", ClusterTraceReference());
+}
+
+TEST(Reference, NamesEveryContextAndEveryReasonToDiscard) {
+  const std::string contexts = ReadSource("docs/formats/trace.md");
+  std::uint32_t count = 0;
+  const weft_context_info* table = weft_context_table(&count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if ((table[i].domains & WEFT_CONTEXT_UNLISTED) != 0) continue;
+    // Behind the name of perf:thread: and the like stands another one.
+    const std::string name = table[i].name;
+    const bool has_more = name.ends_with(':') || name.ends_with('.');
+    EXPECT_THAT(contexts, HasSubstr("`" + name + (has_more ? "" : "`")));
+  }
+  const std::string reasons = ReadSource("docs/operations.md");
+  for (std::uint32_t i = 0; i < WEFT_DISCARD_REASONS; ++i)
+    EXPECT_THAT(reasons, HasSubstr(std::string("| discarded, ") + weft_discard_name(i)));
 }
 
 TEST(Generated, TheReferencesExampleIsValid) {
