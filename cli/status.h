@@ -6,7 +6,7 @@
 namespace weft::cli {
 
 int RunStatus(bool json);
-// `weft statedump`: those that record the kernel tell what is there once more.
+// `weft statedump`: those that record the kernel record a state dump once more.
 int RunStatedump();
 
 }  // namespace weft::cli
