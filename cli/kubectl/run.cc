@@ -20,6 +20,8 @@ namespace {
 constexpr std::chrono::milliseconds kLookEvery{500};
 // How much longer than its duration a Trace may take to begin where there are pods.
 constexpr std::chrono::seconds kToBegin{60};
+// So long agents and controller may take to find that programs have no such event or field.
+constexpr std::chrono::seconds kToCheckNames{15};
 
 kube::Address AddressOf(const Connection& connection, const std::string& name) {
   return {.resource = kube::kTraces, .name_space = connection.name_space, .name = name};
@@ -82,6 +84,17 @@ std::string WhyNothing(const api::Trace& trace) {
   return Printable(why);
 }
 
+// Why none came as far as nothing is known.
+std::string MayBeWhyNothing(const api::Trace& trace) {
+  std::string why = "no program emitted a matching one";
+  if (trace.spec.duration.value_or(kToCheckNames) < kToCheckNames)
+    why += ", or programs have no such event or field, which takes up to " +
+           std::to_string(kToCheckNames.count()) +
+           " s to find: check names and filter, or set "
+           "--duration longer";
+  return why;
+}
+
 // Waits until the Trace records, and says meanwhile why it does not. Its state then; nothing: ^C.
 // The duration of a Trace begins when it records. This waits as long for a pod, and kToBegin longer
 // for agents.
@@ -117,10 +130,11 @@ Status EndTrace(const Connection& connection, const std::string& name) {
 }
 
 // Shows events until the Trace is over; ends it at ^C, and shows the rest.
-Status Show(const Connection& connection, const std::string& name, const std::string& folder,
-            LiveFormat format, Interrupts& interrupts) {
+Status Show(const Connection& connection, const api::Trace& made, LiveFormat format,
+            Interrupts& interrupts) {
+  const std::string& name = made.metadata.name;
   TraceView view(connection, name);
-  LiveView live(connection, view, folder, format);
+  LiveView live(connection, view, FolderAtRelay(made), format);
   live.StopWhen([&interrupts] { return interrupts.came(); });
   std::string why;
   bool is_over = false;
@@ -144,7 +158,7 @@ Status Show(const Connection& connection, const std::string& name, const std::st
     end = Follow(connection, name, live, interrupts, false);
     if (!end) return std::unexpected(end.error());
   }
-  if (live.events() == 0 && why.empty()) why = "no program emitted a matching one";
+  if (live.events() == 0 && why.empty()) why = MayBeWhyNothing(made);
   if (live.events() == 0) {
     std::fprintf(stderr, "0 events shown: %s\n", why.c_str());
     return {};
@@ -169,7 +183,7 @@ Status RunTrace(const Connection& connection, const std::string& name, LiveForma
                 "the Trace ended, and nothing was recorded: " + WhyWaiting(*trace));
   std::fprintf(stderr, "%s records %" PRId64 " of %" PRId64 " pods; ^C ends it\n", name.c_str(),
                status.pods.traced, status.pods.matched);
-  WEFT_TRY(Show(connection, name, FolderAtRelay(*trace), format, interrupts));
+  WEFT_TRY(Show(connection, *trace, format, interrupts));
   if (const auto last = GetTrace(connection, name); last && last->status.events.missing > 0)
     std::fprintf(stderr, "%" PRId64 " events were lost; kubectl weft status explains the reasons\n",
                  last->status.events.missing);

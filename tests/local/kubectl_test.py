@@ -608,6 +608,20 @@ COMP_WORDS=(kubectl-weft '') COMP_CWORD=1; _kubectl_weft; printf '%s' "${#COMPRE
         self.assertIn("nothing was recorded: 1 pod is not traced, NoLibrary: they began before weft", said)
         self.assertEqual(self.api.traces, {})
 
+    def test_run_says_why_no_event_came(self):
+        self.hide_streams()
+        self.api.made_status = trace("Completed")["status"]
+        self.api.made_status |= {"events": {}, "pods": {"matched": 1, "traced": 1}}
+        words = ("run", "-l", "app=shop", "-e", "emitter:*", "--filter", "nubmer > 0")
+        short = "programs have no such event or field, which takes up to 15 s to find"
+        self.assertIn(short, self.weft(*words, "--duration=1s"))
+        self.assertNotIn(short, self.weft(*words, "--duration=1m"))
+        why = 'no event that running programs offer for it has a field "nubmer"'
+        self.api.made_status["conditions"].append(
+            {"type": "Receiving", "status": "False", "reason": "NotOffered", "message": why,
+             "lastTransitionTime": "2026-01-02T03:04:05Z"})
+        self.assertIn(f"0 events shown: NotOffered: {why}", self.weft(*words, "--duration=1s"))
+
     def test_run_ends_and_deletes_its_trace(self):
         self.hide_streams()
         process = self.begin("run", "-l", "app=shop", "-e", "emitter:*", "--function", "libssl.so*:SSL_*",

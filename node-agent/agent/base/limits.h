@@ -99,10 +99,12 @@ inline constexpr std::chrono::seconds kRingRetry{5};
 inline constexpr std::chrono::seconds kProbeInterval{5};
 inline constexpr size_t kMaxProbedFiles = 256;
 // How long the agent waits before it looks again at which events programs offer, as long as none
-// offers one that a Trace names: kEventInterval, and at least kEventRest times as long as the look
-// took. After kLooksUntilNotOffered looks that is reported. One look reads at most so many files of
-// so many processes, and of each file at most so many bytes of sections' names.
+// offers one that a Trace names: kEventInterval, or the Trace's duration / kLooksOfDuration if that
+// is shorter, and at least kEventRest times as long as the look took. After kLooksUntilNotOffered
+// looks that is reported. One look reads at most so many files of so many processes, and of each
+// file at most so many bytes of sections' names.
 inline constexpr std::chrono::seconds kEventInterval{5};
+inline constexpr int kLooksOfDuration = 4;
 inline constexpr int kEventRest = 20;
 inline constexpr int kLooksUntilNotOffered = 2;
 inline constexpr size_t kMaxSearchedProcesses = 4096;

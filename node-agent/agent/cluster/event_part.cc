@@ -26,6 +26,13 @@ RuleVerdicts::Look LookAt(const api::TraceSpec& spec, const std::set<std::string
   return look;
 }
 
+// The pause between two looks. A Trace that ends soon is looked at sooner, so that its status still
+// says which rules are of no use.
+std::chrono::nanoseconds IntervalOf(const api::TraceSpec& spec) {
+  const std::chrono::nanoseconds most = kEventInterval;
+  return spec.duration ? std::min(most, *spec.duration / kLooksOfDuration) : most;
+}
+
 bool IsWantedBy(const Session& session) {
   return session.order->spec.state == api::SessionState::kActive && !session.is_cluster_wide() &&
          !session.order->spec.record.user.events.empty();
@@ -58,8 +65,8 @@ bool EventPart::Search::IsGoingOn() const { return look.valid() && !IsDone(look)
 
 void EventPart::Search::Take(int64_t now_ns) {
   verdicts.Take(look.get());
-  const auto rest = std::max(std::chrono::nanoseconds(kEventInterval),
-                             kEventRest * std::chrono::nanoseconds(now_ns - began_ns));
+  const auto rest =
+      std::max(IntervalOf(spec), kEventRest * std::chrono::nanoseconds(now_ns - began_ns));
   again_ns = now_ns + rest.count();
 }
 
@@ -85,7 +92,7 @@ std::set<std::string> EventPart::ContainersOf(const Session& session) const {
 
 void EventPart::Begin(Search& search, const Session& session, int64_t now_ns) {
   search.began_ns = now_ns;
-  search.again_ns = now_ns + std::chrono::nanoseconds(kEventInterval).count();
+  search.again_ns = now_ns + IntervalOf(search.spec).count();
   std::set<std::string> containers = ContainersOf(session);
   if (containers.empty()) return;
   search.look = InBackground([spec = search.spec, containers = std::move(containers)] {
