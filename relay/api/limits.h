@@ -75,10 +75,12 @@ inline constexpr int kMaxDownloads = 16;
 // Archives that are being compressed for all, and for one namespace; each holds about 1 MiB.
 inline constexpr int kMaxCompressions = 24;
 inline constexpr int kMaxCompressionsOfNamespace = 8;
-// Lists of files that are being made for all, and for one namespace. That of a large Trace for a
-// range of time takes seconds, for which a thread of the API is busy; one remains for all else.
-inline constexpr int kMaxLists = kApiThreads - 1;
-inline constexpr int kMaxListsOfNamespace = 3;
+// Requests that read many files, which are being answered for all, and for one namespace. The list
+// of a large Trace for a range of time takes seconds, for which a thread of the API is busy, and so
+// do the first parts of many large files, whose ends are not known yet; one thread remains for all
+// else.
+inline constexpr int kMaxLongReads = kApiThreads - 1;
+inline constexpr int kMaxLongReadsOfNamespace = kApiThreads / 2;
 
 // Lines of the log about requests of one credential, or, where none is proved, of one address: a
 // quiet one has all of its lines, a busy one the first ones of each second, with the count of those

@@ -233,8 +233,8 @@ Service::Outcome Service::Deliver(const http::Request& request, const Route& rou
 }
 
 Service::Outcome Service::ListTraces(const Route& route, const Judgement& judgement) {
-  const auto share = lists_.Begin(route.kubernetes_namespace);
-  if (share == nullptr) return TooManyLists();
+  const auto share = long_reads_.Begin(route.kubernetes_namespace);
+  if (share == nullptr) return TooManyReads();
   const auto traces = files_.ListTraces(route.kubernetes_namespace, judgement.only_trace);
   if (!traces) {
     return {.response = Say(503, "the relay cannot read its folder"),
@@ -278,18 +278,19 @@ Service::Outcome Service::TooManyDownloads() {
           .result = "limited"};
 }
 
-Service::Outcome Service::TooManyLists() {
-  return {.response = Say(429,
-                          "the relay is making too many lists of files, of this namespace or of "
-                          "all: try again after a second"),
-          .result = "limited"};
+Service::Outcome Service::TooManyReads() {
+  return {
+      .response = Say(429,
+                      "the relay is reading many files for others, of this namespace or of all: "
+                      "try again after a second"),
+      .result = "limited"};
 }
 
 Service::Outcome Service::ListFiles(const http::Request& request, const Route& route) {
   const auto selection = SelectionIn(request.query);
   if (!selection) return BadRequest(selection.error());
-  auto share = lists_.Begin(route.kubernetes_namespace);
-  if (share == nullptr) return TooManyLists();
+  auto share = long_reads_.Begin(route.kubernetes_namespace);
+  if (share == nullptr) return TooManyReads();
   const auto look = safe_.Look(FolderOf(route));
   const auto files = files_.ListFiles(FolderOf(route), *selection);
   if (!files) return FailedList(files.error());
@@ -335,8 +336,8 @@ Service::Outcome Service::GetArchive(const http::Request& request, const Route& 
                                      const std::string& credential) {
   const auto selection = SelectionIn(request.query);
   if (!selection) return BadRequest(selection.error());
-  auto share = lists_.Begin(route.kubernetes_namespace);
-  if (share == nullptr) return TooManyLists();
+  auto share = long_reads_.Begin(route.kubernetes_namespace);
+  if (share == nullptr) return TooManyReads();
   const auto look = safe_.Look(FolderOf(route));
   auto files = files_.ListFiles(FolderOf(route), *selection);
   if (!files) return FailedList(files.error());
@@ -420,6 +421,8 @@ Service::Outcome Service::GetParts(const http::Request& request, const Route& ro
   constexpr uint32_t kNoFile = UINT32_MAX;
   const auto parts = PartsIn(request.query);
   if (!parts) return BadRequest(parts.error());
+  const auto share = long_reads_.Begin(route.kubernetes_namespace);
+  if (share == nullptr) return TooManyReads();
   const auto download = BeginDownload(credential);
   if (download == nullptr) return TooManyDownloads();
   Outcome outcome{.response = {.content_type = "application/octet-stream"}};

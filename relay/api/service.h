@@ -67,7 +67,7 @@ class Service {
   // A range of a file or archive that is shorter.
   static Outcome BeyondEnd(const char* what, uint64_t size);
   static Outcome TooManyDownloads();
-  static Outcome TooManyLists();
+  static Outcome TooManyReads();
   Outcome GetArchive(const http::Request& request, const Route& route,
                      const std::string& credential);
   Outcome GetFile(const http::Request& request, const Route& route, const std::string& credential);
@@ -94,7 +94,7 @@ class Service {
   TokenBuckets credentials_{kCredentialRate, kCredentialBurst, kMaxRated};
   std::map<std::string, int> downloads_;  // by credential
   Shares compressions_{kMaxCompressions, kMaxCompressionsOfNamespace};
-  Shares lists_{kMaxLists, kMaxListsOfNamespace};
+  Shares long_reads_{kMaxLongReads, kMaxLongReadsOfNamespace};
   LogRate lines_{kAuditRate, kAuditBurst, kMaxRated};
 };
 

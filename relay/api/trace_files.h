@@ -4,7 +4,8 @@
 // names that IsStoredName takes.
 //
 // A file can be read up to the end of its last whole packet, or fragment of metadata. Finding this
-// end reads the header of each packet once: the ends of kMaxMeasured streams are remembered.
+// end reads the header of each packet once: the ends of kMaxMeasured streams are remembered. Then
+// those of the namespace with the most are forgotten.
 // Thread-safety: all functions may be called from several threads at once.
 #ifndef WEFT_RELAY_API_TRACE_FILES_H_
 #define WEFT_RELAY_API_TRACE_FILES_H_
@@ -85,6 +86,7 @@ class TraceFiles {
     ino_t inode = 0;
     store::StreamState state;
   };
+  using MeasuredFiles = std::map<std::string, Measured>;  // by path
 
   [[nodiscard]] Result<UniqueFd> Open(const std::string& path, int flags) const;
   Status AddFiles(const std::string& trace_folder, const std::string& below, int depth,
@@ -94,7 +96,8 @@ class TraceFiles {
 
   const UniqueFd folder_;
   std::mutex mutex_;
-  std::map<std::string, Measured> measured_;
+  std::map<std::string, MeasuredFiles> measured_;  // by namespace
+  size_t measured_count_ = 0;                      // of all of them
 };
 
 }  // namespace weft::relay_api
