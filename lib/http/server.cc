@@ -95,6 +95,10 @@ struct Shared {
     return !options.is_urgent || options.is_urgent(request.path);
   }
 
+  void Report(const std::string& peer, const char* reason, std::string why) const {
+    if (options.on_refused) options.on_refused({peer, reason, std::move(why)});
+  }
+
   const Handler handler;
   const Server::Options options;
   ConnectionBudget budget;
@@ -129,8 +133,10 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>>,
     auto self = this->weak_from_this().lock();
     if (self == nullptr) return {};
     return [self = std::move(self)] {
-      asio::post(self->stream_.get_executor(),
-                 [self] { beast::get_lowest_layer(self->stream_).close(); });
+      asio::post(self->stream_.get_executor(), [self] {
+        self->is_evicted_ = true;
+        beast::get_lowest_layer(self->stream_).close();
+      });
     };
   }
 
@@ -138,8 +144,27 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>>,
   // A handler that goes on with `next`, where there was no error.
   auto Then(void (Connection::*next)()) {
     return [self = this->shared_from_this(), next](const ErrorCodeAsio& error, auto...) {
-      if (!error) ((*self).*next)();
+      if (error) return self->ReportEnd(error);
+      ((*self).*next)();
     };
+  }
+
+  // A peer that only went away is not reported.
+  void ReportEnd(const ErrorCodeAsio& failure) {
+    using beast::http::error;
+    const auto say = [this](const char* reason, std::string why) {
+      shared_.Report(peer_, reason, std::move(why));
+    };
+    if (is_evicted_) return say("limit", "too many connections: this one waited longest");
+    if (failure == beast::error::timeout && is_writing_)
+      return say("slow", "it does not take its answer");
+    if (failure == beast::error::timeout) return say("timeout", "no whole request in time");
+    if (failure.category() == asio::error::get_ssl_category()) return say("tls", failure.message());
+    if (failure == error::header_limit || failure == error::body_limit)
+      return say("limit", failure.message());
+    if (failure == error::end_of_stream || failure == error::partial_message) return;
+    if (failure.category() == make_error_code(error::end_of_stream).category())
+      say("protocol", failure.message());
   }
 
   void Limit(std::chrono::milliseconds limit) {
@@ -161,6 +186,7 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>>,
   }
 
   void ReadHead() {
+    is_writing_ = false;
     parser_ = std::make_unique<Parser>();
     parser_->header_limit(kMaxHeadBytes);
     // Looked at in ReadBody, so that the peer is told.
@@ -209,6 +235,7 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>>,
   }
 
   void Refuse(int status, std::string why) {
+    shared_.Report(peer_, "limit", why);
     keep_ = false;
     lingers_ = true;
     version_ = parser_->get().version();
@@ -244,6 +271,7 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>>,
       if (!head_only) source_ = std::move(answer.source);
     }
     if (head_only) response_.body().clear();
+    is_writing_ = true;
     Limit(kBodyLimit);
     const auto next = Then(source_ == nullptr ? &Connection::Written : &Connection::BeginStream);
     if (!is_chunked) return beast::http::async_write(stream_, response_, next);
@@ -329,7 +357,9 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>>,
   std::unique_ptr<Parser> parser_;  // one per request
   Request request_;
   unsigned version_ = 11;
-  bool keep_ = false;     // the connection, after this request
+  bool keep_ = false;  // the connection, after this request
+  bool is_evicted_ = false;
+  bool is_writing_ = false;
   bool lingers_ = false;  // the request was refused before all of it was read
   std::size_t lingered_ = 0;
   BeastResponse response_;
@@ -430,7 +460,9 @@ class Server::Impl {
       const std::lock_guard<std::mutex> lock(mutex_);
       context = context_;
     }
-    if (context == nullptr) return;
+    if (context == nullptr) {
+      return shared_.Report(peer, "no_certificate", "this server has no certificate yet");
+    }
     Admit(std::make_shared<Connection<TlsStream>>(shared_, peer, std::move(socket), *context), peer,
           context);
   }
@@ -439,8 +471,9 @@ class Server::Impl {
   void Admit(const std::shared_ptr<Connection<Stream>>& connection, const std::string& peer,
              std::shared_ptr<ssl::context> context) {
     if (shared_.budget.Admit(*connection, peer, kConnectionBytes)) {
-      connection->Start(std::move(context));
+      return connection->Start(std::move(context));
     }
+    shared_.Report(peer, "limit", "too many connections, all of which are being answered");
   }
 
   std::mutex mutex_;

@@ -96,6 +96,17 @@ struct Response {
 
 using Handler = std::function<Response(const Request&)>;
 
+// A connection that the server ended, or a request that it refused without its handler.
+struct RefusedPeer {
+  std::string address;
+  // One of kRefusedPeerReasons: its TLS or its HTTP is wrong, it sends a request or takes an answer
+  // too slowly, it wants more than the limits allow, or there is no certificate yet.
+  const char* reason = "";
+  std::string why;  // may have foreign text in it
+};
+inline constexpr const char* kRefusedPeerReasons[] = {"tls",  "protocol", "timeout",
+                                                      "slow", "limit",    "no_certificate"};
+
 struct Certificate {
   std::string chain_pem;
   std::string key_pem;
@@ -114,6 +125,8 @@ class Server {
     // Returns whether a path, such as a probe's, is answered even while all other requests wait. If
     // this is empty, no path is, and each request may use any thread.
     std::function<bool(const std::string& path)> is_urgent;
+    // Told of each refused peer, from several threads at once. Empty: not told.
+    std::function<void(const RefusedPeer& peer)> on_refused = {};
   };
 
   // Listens and serves from now on.

@@ -12,8 +12,10 @@
 
 #include <array>
 #include <atomic>
+#include <condition_variable>
 #include <csignal>
 #include <latch>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -432,6 +434,52 @@ TEST(Server, TlsTakesEachNewCertificate) {
     EXPECT_THAT(TlsExchange(server->port(), authority.certificate_pem), HasSubstr("GET /tls"));
   }
   EXPECT_EQ(TlsExchange(server->port(), first.certificate_pem), "");
+}
+
+TEST(Server, TellsWhyItRefusesAPeer) {
+  std::mutex mutex;
+  std::condition_variable came;
+  std::vector<std::string> reasons;
+  Server::Options options{
+      .max_body_bytes = 0, .is_urgent = {}, .on_refused = [&](const RefusedPeer& peer) {
+        EXPECT_EQ(peer.address, "127.0.0.1");
+        EXPECT_NE(peer.why, "");
+        const std::lock_guard lock(mutex);
+        reasons.emplace_back(peer.reason);
+        came.notify_all();
+      }};
+  const auto next = [&] {
+    std::unique_lock lock(mutex);
+    if (!came.wait_for(lock, std::chrono::seconds(30), [&] { return !reasons.empty(); }))
+      return std::string("none");
+    const std::string reason = reasons.front();
+    reasons.erase(reasons.begin());
+    return reason;
+  };
+  const auto plain = StartServer(options, Echo);
+  Exchange(plain->port(), "nonsense\r\n\r\n");
+  EXPECT_EQ(next(), "protocol");
+  Exchange(plain->port(), PostOf(1));
+  EXPECT_EQ(next(), "limit");
+  // A peer that goes away, and a request that is answered, are no reason for a report.
+  shutdown(Connect(plain->port()).get(), SHUT_WR);
+  EXPECT_THAT(Exchange(plain->port(), kProbe), StartsWith("HTTP/1.1 200"));
+  options.tls = true;
+  const auto tls = StartServer(options, Echo);
+  Exchange(tls->port(), kProbe);
+  EXPECT_EQ(next(), "no_certificate");
+  const Validity validity = {.now = std::chrono::system_clock::now(),
+                             .lifetime = std::chrono::hours(1)};
+  const KeyPair authority = *MakeAuthority("ca", validity);
+  const KeyPair made = *MakeServerCertificate(authority, {"localhost"}, validity);
+  ASSERT_TRUE(tls->SetCertificate({made.certificate_pem, made.key_pem}));
+  Exchange(tls->port(), kProbe);
+  EXPECT_EQ(next(), "tls");
+  options.head_limit = std::chrono::milliseconds(200);
+  const auto impatient = StartServer(options, Echo);
+  ASSERT_TRUE(impatient->SetCertificate({made.certificate_pem, made.key_pem}));
+  const UniqueFd silent = Connect(impatient->port());
+  EXPECT_EQ(next(), "timeout");
 }
 
 TEST(Server, RefusesCertificateOfAnotherKey) {

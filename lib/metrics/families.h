@@ -47,6 +47,7 @@ enum class Id : uint8_t {
   kRelayRefusedSessions,
   kRelaySessions,
   kRelayApiRequests,
+  kRelayApiRefused,
   kRelayApiBytes,
   kControllerWork,
   kControllerTraces,
@@ -218,6 +219,14 @@ inline constexpr std::array kFamilies = std::to_array<Family>({
      {"result"},
      "Requests to the relay's HTTPS API: ok, no_token, unknown_token, forbidden, not_found, "
      "bad_request, limited, unavailable."},
+    {Id::kRelayApiRefused,
+     Part::kRelay,
+     Kind::kCounter,
+     "weft_relay_api_refused_connections_total",
+     {"reason"},
+     "Connections to the relay's HTTPS API that it ended, and requests that it did not read: tls, "
+     "protocol, timeout (no whole request in time), slow (an answer was not taken in time), limit, "
+     "no_certificate."},
     {Id::kRelayApiBytes,
      Part::kRelay,
      Kind::kCounter,

@@ -87,6 +87,9 @@ inline constexpr int kMaxLongReadsOfNamespace = kApiThreads / 2;
 // that were left out. So the requests of one client do not hide those of others.
 inline constexpr double kAuditRate = 5;
 inline constexpr double kAuditBurst = 100;
+// Likewise about connections that end before their request is read, of all addresses together.
+inline constexpr double kRefusedPeerLines = 5;
+inline constexpr double kRefusedPeerLinesAtOnce = 50;
 
 // What one answer lists. The entry of a stream's chunk has about 150 bytes.
 inline constexpr std::size_t kMaxListedFiles = 50'000;

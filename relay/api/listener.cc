@@ -3,8 +3,10 @@
 #include "relay/api/listener.h"
 
 #include <charconv>
+#include <mutex>
 #include <vector>
 
+#include "lib/base/log_rate.h"
 #include "lib/base/log_text.h"
 #include "lib/http/server.h"
 #include "lib/kube/base64.h"
@@ -40,12 +42,41 @@ Result<HostAndPort> ParseAddress(const std::string& address) {
   return parsed;
 }
 
+// Counts and logs the peers that the server refused before there was a request to be judged.
+// Thread-safe.
+class RefusedPeers {
+ public:
+  RefusedPeers(metrics::Registry& metrics, std::function<void(const std::string&)> log)
+      : metrics_(metrics), log_(std::move(log)) {
+    // All reasons are on the page from the start, so that the first refusal is an increase.
+    for (const char* reason : http::kRefusedPeerReasons) {
+      metrics_.Add(metrics::Id::kRelayApiRefused, {reason}, 0);
+    }
+  }
+
+  void Note(const http::RefusedPeer& peer) {
+    metrics_.Add(metrics::Id::kRelayApiRefused, {peer.reason});
+    const std::lock_guard lock(mutex_);
+    const auto left_out = lines_.Take("", LogRate::Clock::now());
+    if (!left_out) return;
+    log_("api: refused (" + std::string(peer.reason) + "): from " + ForLog(peer.address) + ": " +
+         ForLog(peer.why) + *left_out);
+  }
+
+ private:
+  metrics::Registry& metrics_;
+  const std::function<void(const std::string&)> log_;
+  std::mutex mutex_;
+  LogRate lines_{kRefusedPeerLines, kRefusedPeerLinesAtOnce, /*most=*/1};
+};
+
 class HttpsListener : public Listener {
  public:
   HttpsListener(const Options& options, UniqueFd data_folder, const store::SafeReads& safe,
                 kube::Client& client, const relay_rates::TraceRates& rates,
                 metrics::Registry& metrics, std::function<void(const std::string&)> log)
       : log_(std::move(log)),
+        refused_(metrics, log_),
         judge_(client, options.name_space),
         files_(std::move(data_folder)),
         service_(judge_, files_, safe, rates, metrics, log_, options.gate),
@@ -60,7 +91,8 @@ class HttpsListener : public Listener {
                              .max_body_bytes = 0,
                              .total_bytes = kApiBytes,
                              .threads = kApiThreads,
-                             .is_urgent = {}},
+                             .is_urgent = {},
+                             .on_refused = [this](const auto& peer) { refused_.Note(peer); }},
                             [this](const auto& request) { return service_.Answer(request); });
     if (!server) return std::unexpected(std::move(server.error()).Context(options.address));
     server_ = std::move(*server);
@@ -109,6 +141,7 @@ class HttpsListener : public Listener {
   }
 
   const std::function<void(const std::string&)> log_;
+  RefusedPeers refused_;
   std::string address_;
   Judge judge_;
   TraceFiles files_;

@@ -122,6 +122,7 @@ class ApiFlood(flood_test.FloodedRelay):
         self.assert_exact_of("before", 40000)
         self.assertLess(self.memory_mb(), flood_test.MOST_MB)
         self.assertEqual(flood.refused, 0)
+        self.assertGreater(self.metric("weft_relay_api_refused_connections_total", reason="limit"), 0)
 
 
 if __name__ == "__main__":
