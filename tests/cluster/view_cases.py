@@ -315,6 +315,9 @@ class ViewCases:
                     ("lister", ["run", "-l", "a=b", "-e", "a:b"], "may not create traces.weft.dev"),
                     ("lister", ["top", "watched"], "may not create traceviews.weft.dev"),
                     ("tracer", ["top", "-n", "default"], "may not list traces.weft.dev in the namespace default"),
+                    ("tracer", ["live", "watched", "-n", "default"], "may not get traces.weft.dev in the namespace "),
+                    ("tracer", ["download", "watched", "-n", "default"], "may not get traces.weft.dev in the "),
+                    ("tracer", ["run", "-n", "default", "-l", "a=b", "-e", "a:b"], "may not create traces.weft.dev"),
                     ("tracer", ["list", "-A"], "may not list traces.weft.dev in the whole cluster"),
                     ("tracer", ["list", "-n", "default"], "may not list traces.weft.dev in the namespace default")):
                 code, said = users[account].run(*words)
