@@ -200,23 +200,29 @@ class Loader {
   }
 
   Status MapFile(uint64_t fd) {
-    WEFT_ASSIGN(const UniqueFd file, OpenNewMemfd(target_.pid, thread_.tid(), fd));
     const uint64_t annex_at = PageUp(image_.file().size());
-    WEFT_TRY(WriteAt(file.get(), image_.file(), 0));
-    WEFT_TRY(WriteAt(file.get(), annex_.bytes, annex_at));
+    WEFT_TRY(WriteFile(fd, annex_at));
     for (const LibrarySegment& segment : image_.segments()) WEFT_TRY(MapSegment(fd, segment));
     return MapAt(base_ + image_.span(), annex_.bytes.size(), PROT_READ | PROT_EXEC, MAP_PRIVATE, fd,
                  annex_at);
   }
 
-  static Status WriteAt(int file, Bytes bytes, uint64_t offset) {
-    while (!bytes.empty()) {
-      const ssize_t n = pwrite(file, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-      if (n <= 0) return FailErrno("memory for libweft.so");
-      bytes = bytes.subspan(static_cast<size_t>(n));
-      offset += static_cast<uint64_t>(n);
-    }
-    return {};
+  // The pages of a file count for the control group of the process in whose memory they come up,
+  // or of the one that writes them through a descriptor. So they are written in the process's
+  // memory: it could otherwise let the agent's memory grow, since it may keep each file.
+  Status WriteFile(uint64_t fd, uint64_t annex_at) {
+    const uint64_t bytes = annex_at + annex_.bytes.size();
+    WEFT_ASSIGN(const UniqueFd file, OpenNewMemfd(target_.pid, thread_.tid(), fd));
+    // In the process, a limit of its own could end it (RLIMIT_FSIZE).
+    if (ftruncate(file.get(), static_cast<off_t>(bytes)) != 0)
+      return FailErrno("memory for libweft.so");
+    WEFT_ASSIGN(
+        const uint64_t at,
+        thread_.Call("mmap", SYS_mmap, {0, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0}));
+    Status written = memory_.Write(at, image_.file());
+    if (written) written = memory_.Write(at + annex_at, annex_.bytes);
+    (void)thread_.Call("munmap", SYS_munmap, {at, bytes});
+    return written;
   }
 
   Status MapSegment(uint64_t fd, const LibrarySegment& s) {

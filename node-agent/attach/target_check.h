@@ -50,8 +50,8 @@ Result<ProcessStatus> CheckThread(const Target& target, int32_t tid);
 // kUnsupported: one is in seccomp's strict mode.
 Result<bool> HasFilter(int32_t pid);
 
-// Opens the memfd that a thread of a process has just made, for writing. Another thread may have
-// put any file there meanwhile, which this process could write and the other one could not.
+// Opens the memfd that a thread of a process has just made, to give it a size. Another thread may
+// have put any file there meanwhile, which this process could change and the other one could not.
 // kPermission: it is no memfd, or is not empty.
 Result<UniqueFd> OpenNewMemfd(int32_t pid, int32_t tid, uint64_t fd);
 

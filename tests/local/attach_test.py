@@ -18,6 +18,7 @@ import unittest
 from tests.cluster.programs import BuildFailed, go_client
 from tests.debugger import traced
 from tests.local.found_test import EVENTS, FoundTest
+from tests.local.memory_test import LimitedGroup
 from tests.local.weft_local import BUILD, PATIENCE, WEFT, children_of, name_of
 
 PROGRAM = BUILD / "tests" / "local" / "local_attached"
@@ -591,6 +592,21 @@ class LoaderTest(AttachTest):
             loader.communicate()
             self.end_after_calls(program)
         self.assertEqual(set(ends) - {0, -signal.SIGKILL}, set())
+
+
+class Memory(LoaderTest):
+    def test_library_counts_for_the_program(self):
+        try:
+            group = LimitedGroup(256 << 20)
+        except OSError as error:
+            self.skipTest(f"no control group with a memory limit can be made: {error}")
+        self.addCleanup(group.folder.rmdir)
+        program = self.run_program("busy")
+        (group.folder / "cgroup.procs").write_text(str(program.pid))
+        before = group.shmem()
+        self.assertEqual(self.load(program).wait(PATIENCE), 0)
+        self.wait_for(lambda: group.shmem() - before >= LIBRARY.stat().st_size, "the library counts elsewhere")
+        self.end_after_calls(program)
 
 
 class Deaths(LoaderTest):
