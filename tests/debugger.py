@@ -17,8 +17,11 @@ def traced(pid):
     begun, ends = threading.Event(), threading.Event()
 
     def debug():
-        if ctypes.CDLL(None, use_errno=True).ptrace(PTRACE_SEIZE, pid, None, None) == 0:
-            begun.set()
+        # While weft holds a thread of the process, no debugger can come.
+        while ctypes.CDLL(None, use_errno=True).ptrace(PTRACE_SEIZE, pid, None, None) != 0:
+            if ends.wait(0.01):
+                return
+        begun.set()
         ends.wait()
 
     thread = threading.Thread(target=debug)

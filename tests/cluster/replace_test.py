@@ -149,7 +149,7 @@ class Replace(WeftTest):
         tenant = pod("tenant", "tenant", labels={"app": "tenant"})
         older = self.made_with(name, tenant, newer)
         self.apply(trace("t", "tenant", user={"events": [{"name": "tenant:*"}]}), namespace=name)
-        self.wait_ready(name, "t")
+        self.wait_ready(name, "t", traced=1)
         self.run_tenant(name)
         self.use_library_of(
             name, lambda: dev("cluster", "helm", "upgrade", "weft", TOP / "charts/weft", "--namespace", "weft",

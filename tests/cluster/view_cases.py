@@ -52,7 +52,7 @@ class ViewCases:
         folders = []
         for namespace in namespaces:
             self.wait_for_pod(namespace, "tenant")
-            self.wait_ready(namespace, "work")
+            self.wait_ready(namespace, "work", traced=1)
             self.run_tenant(namespace)
             self.end_by_time(namespace, "work")
             folders.append(f"work/{get(namespace, 'trace', 'work')['metadata']['uid']}")

@@ -25,7 +25,7 @@ weft::Status UntilDone(const Call& call) {
 
 weft::Status Work(int32_t pid, const weft::attach::LoadOptions& options, int times) {
   const auto load = [&] { return weft::attach::LoadLibrary(pid, options); };
-  if (times == 0) return load();
+  if (times == 0) return UntilDone(load);
   for (int i = 0; i < times; ++i) {
     WEFT_TRY(UntilDone(load));
     WEFT_TRY(UntilDone([pid] { return weft::hooks::GiveBackFunctions(pid); }));

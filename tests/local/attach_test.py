@@ -373,7 +373,7 @@ class Tracepoints(AttachTest):
 
     def test_ends_in_time_after_the_agent_died_between_two_questions_of_weft(self):
         program = self.start_hidden("rounds=1")
-        weft = self.attach(program, options=("-e", "emitter:*", "--duration", "15s"))
+        weft = self.attach(program, options=("-e", "emitter:*", "--duration", "20s"))
         self.wait_until_recording(weft)
         weft.send_signal(signal.SIGSTOP)
         self.kill(weft, "weft-agent")

@@ -32,7 +32,7 @@ class Hostile(LocalTest):
         self.doorbell = where.read_text().strip() + "/agent.sock"
         self.processes = self.session_processes(self.weft)
         seen = []
-        self.wait_for(lambda: seen.append(self.descriptors()) or (len(seen) > 20 and len(set(seen[-20:])) == 1))
+        self.wait_for(lambda: seen.append(self.descriptors()) or (len(seen) > 100 and len(set(seen[-100:])) == 1))
         self.quiet = seen[-1]
 
     def go(self):

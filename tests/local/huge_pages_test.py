@@ -17,13 +17,21 @@ class HugePages(LocalTest):
         if why:
             self.skipTest(f"no huge page is to be had here: {why}")
         hold = self.folder / "hold"
-        # A ring of 2 MiB holds 65,536 ticks; with --overwrite the writer goes round it in any case.
+        # A ring of 2 MiB holds 65,536 ticks; with --overwrite the writer goes round it in any case. On one CPU
+        # there is one ring, from its first round on.
+        cpu = str(min(os.sched_getaffinity(0)))
         weft = self.start("-e", "emitter:*", "--overwrite",
-                          program=self.emitter("--events", 200000, "--hold", hold))
+                          program=["taskset", "-c", cpu, *self.emitter("--events", 200000, "--hold", hold)])
         emitter = self.wait_for(lambda: next(
             (pid for pid in children_of(weft.pid) if name_of(pid) == EMITTER.name[:15]), None))
         smaps = pathlib.Path(f"/proc/{emitter}/smaps")
-        self.wait_for(lambda: bytes_in_huge_pages(smaps.read_text()) == HUGE, "the ring was not moved")
+        try:
+            self.wait_for(lambda: bytes_in_huge_pages(smaps.read_text()) >= HUGE, "the ring was not moved")
+        except AssertionError:
+            # The agent tries for seconds only: other programs may have taken them.
+            if why := why_no_huge_page():
+                self.skipTest(f"no huge page is to be had here: {why}")
+            raise
         hold.touch()
         self.finish(weft)
         self.assertEqual(self.counts()["emitted"], 200000)

@@ -342,7 +342,7 @@ class Kubectl(LocalTest):
         as a relay does. Returns, for each stream, its chunks, the oldest first."""
         self.recorded = self.folder / "long"
         # On one CPU: all packets are in one stream then.
-        self.record("--pause-us", "1000", runner=("taskset", "-c", str(min(os.sched_getaffinity(0)))))
+        self.record("--pause-us", "2000", runner=("taskset", "-c", str(min(os.sched_getaffinity(0)))))
         self.api.files = self.files()
         streams = []
         for path in [path for path in self.api.files if not path.endswith("metadata")]:

@@ -157,7 +157,8 @@ class Trust(LifeTest):
         self.start_relay()
         more_comes()
         self.assertGreaterEqual(int(self.refused("wrong_ticket")), 1)
-        self.assertEqual(self.api.reviews, 2)
+        # One more where a node's next request came before this one's answer.
+        self.assertIn(self.api.reviews, (2, 3))
 
         # Without the API server's reviews, a consumer comes back by the ticket that the agent has.
         self.api.is_away = True
@@ -169,7 +170,8 @@ class Trust(LifeTest):
         time.sleep(BELIEF)
         self.kill_daemon("weft-consumer")
         self.wait_condition(NAMESPACE, "RelayAvailable", "False", "Unreachable")
-        self.assertIn("no ticket from the relay: 503", self.condition(NAMESPACE, "RelayAvailable")[2])
+        self.wait_for(lambda: "no ticket from the relay: 503" in self.condition(NAMESPACE, "RelayAvailable")[2],
+                      "the node does not say why")
         self.api.is_away = False
         more_comes()
 

@@ -352,7 +352,7 @@ class Chunks(RelayTest):
         self.restart_with("--trace-quota", "1Mi")
         hold = self.folder / "release"
         weft = self.start("-e", "emitter:*", *self.LARGE,
-                          program=self.emitter("--events", 60000, "--threads", 2, *self.SLOWLY, "--hold", hold))
+                          program=self.emitter("--events", 60000, "--threads", 2, "--pause-us", 60, "--hold", hold))
         self.wait_for(lambda: self.removed() > 0)
         for _ in range(3):
             self.restart_with("--trace-quota", "1Mi")

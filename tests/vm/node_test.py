@@ -396,7 +396,9 @@ class Tenants(NodeTest):
         self.assertEqual(self.end("reds", KERNEL).get("lost", 0), 0)
         events = self.events("reds")
         told = [f["name"] for n, f in events if n == "lttng_statedump_process_state"]
-        self.assertEqual(told, ["sleep"])
+        # The state of the second pod may be told while its next program is there.
+        self.assertEqual(told.count("sleep"), 1, told)
+        self.assertLessEqual(set(told), {"sleep", "sh", "cat"})
         read = {f["filename"] for n, f in events if n == "syscall_entry_openat"}
         self.assertLess({"/etc/hostname-of-first", "/etc/hostname-of-second"}, read)
         self.assertNotIn("/etc/hostname-of-gone", read)
