@@ -16,14 +16,13 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 # Runs scripts/test.py with two parts whose commands start a process each, and wait. One of them gives way.
 PROGRAM = """
 import pathlib, sys
-sys.path.insert(0, sys.argv[1])
 from scripts import test
-folder = pathlib.Path(sys.argv[2])
+folder = pathlib.Path(sys.argv[1])
 test.LOGS = folder / "logs"
-test.PATIENCE = float(sys.argv[4])
+test.PATIENCE = float(sys.argv[3])
 
 def command(name):
-    script = sys.argv[3] + f"echo $$ > {folder}/{name}.new && mv {folder}/{name}.new {folder}/{name}; sleep 1000; true"
+    script = sys.argv[2] + f"echo $$ > {folder}/{name}.new && mv {folder}/{name}.new {folder}/{name}; sleep 1000; true"
     return [["sh", "-c", script], ["touch", str(folder / "next")]]
 
 test.parts = lambda args: ({"unit": command("unit")}, {}, {"model": command("model")})
@@ -57,9 +56,8 @@ class Ended(unittest.TestCase):
 
     def end_by(self, number, at_start="", patience=PATIENCE):
         folder = pathlib.Path(self.enterContext(tempfile.TemporaryDirectory()))
-        program = subprocess.Popen([sys.executable, "-B", "-c", PROGRAM, TOP, folder, at_start,
-                                    str(patience)],
-                                   env={**os.environ, "WEFT_BABELTRACE2": "none"},
+        program = subprocess.Popen([sys.executable, "-B", "-c", PROGRAM, folder, at_start, str(patience)],
+                                   env={**os.environ, "PYTHONPATH": str(TOP), "WEFT_BABELTRACE2": "none"},
                                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(program.wait)
         self.addCleanup(program.kill)
