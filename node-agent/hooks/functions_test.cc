@@ -14,6 +14,7 @@
 #include "lib/base/unique_fd.h"
 #include "lib/event/description.h"
 #include "lib/event/match.h"
+#include "node-agent/hooks/cache_share.h"
 #include "node-agent/hooks/cpp_names.h"
 #include "node-agent/hooks/event_layout.h"
 #include "node-agent/hooks/limits.h"
@@ -203,6 +204,22 @@ TEST(NearNames, AreFewAndTheNearest) {
   NearNames none("*");
   none.Offer("a", "");
   EXPECT_TRUE(none.best().empty());
+}
+
+TEST(CacheShare, ACacheLeavesAsMuchAsItHas) {
+  constexpr size_t kHalf = kMaxAllCachedBytes / 2;
+  CacheShare one;
+  EXPECT_TRUE(one.Resize(kHalf));
+  EXPECT_FALSE(one.Resize(kHalf + 1));
+  {
+    CacheShare two;
+    EXPECT_TRUE(two.Resize(kHalf / 2));
+    EXPECT_FALSE(two.Resize(kHalf / 2 + 1));
+    EXPECT_TRUE(one.Resize(kHalf - 1)) << "a cache may always shrink";
+    EXPECT_FALSE(one.Resize(kHalf));
+    EXPECT_TRUE(CacheShare().Resize(kHalf / 4));
+  }
+  EXPECT_TRUE(one.Resize(kHalf));
 }
 
 TEST(Functions, StartIsRefused) {

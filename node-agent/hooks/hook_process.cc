@@ -328,10 +328,7 @@ size_t BytesOf(const FunctionFile& file) {
   for (const Function& function : file.functions)
     bytes += sizeof(function) + function.name.size() + function.symbol.size() +
              function.why_not.size() + function.why_no_exit.size();
-  for (const auto& [address, types] : file.types)
-    bytes += sizeof(types) + types.args.size() * sizeof(types.args[0]) +
-             types.members.size() * sizeof(*types.members.begin());
-  return bytes;
+  return bytes + BytesOf(file.types);
 }
 
 }  // namespace
@@ -375,9 +372,14 @@ void FunctionCache::Remember(const Key& key, const FunctionFile& file) {
   const size_t bytes = BytesOf(file);
   lost_incomplete_ |= bytes > kMaxCachedBytes && file.asks_again;
   if (bytes > kMaxCachedBytes) return;
-  if (bytes_ + bytes > kMaxCachedBytes || files_.size() >= kMaxCachedFiles) {
+  if (bytes_ + bytes > kMaxCachedBytes || files_.size() >= kMaxCachedFiles ||
+      !share_.Resize(bytes_ + bytes)) {
     lost_incomplete_ |= ForgetIncomplete();
     Clear();
+    if (!share_.Resize(bytes)) {
+      lost_incomplete_ |= file.asks_again;
+      return;
+    }
   }
   bytes_ += bytes;
   files_.insert_or_assign(key, file);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "lib/base/result.h"
+#include "node-agent/hooks/cache_share.h"
 #include "node-agent/hooks/functions.h"
 #include "node-agent/hooks/hook_table.h"
 #include "node-agent/hooks/process_memory.h"
@@ -78,6 +79,7 @@ class FunctionCache {
   void Clear() {
     files_.clear();
     bytes_ = 0;
+    (void)share_.Resize(0);
   }
   // Forgets the files of which servers may know more by now. Returns whether there are any.
   bool ForgetIncomplete();
@@ -88,11 +90,13 @@ class FunctionCache {
                 const DebugSource& source, FunctionFile& read);
 
   using Key = std::tuple<uint64_t, uint64_t, uint64_t, int64_t>;  // device, inode, size, time
-  // Adds a file. Forgets all others first if they would exceed kMaxCachedBytes or kMaxCachedFiles.
+  // Adds a file, if its share has room for it. Forgets all others first if they would exceed
+  // kMaxCachedBytes, kMaxCachedFiles or the share.
   void Remember(const Key& key, const FunctionFile& file);
 
   std::map<Key, FunctionFile> files_;
   size_t bytes_ = 0;  // their memory, coarsely, at most kMaxCachedBytes
+  CacheShare share_;
   // One of which servers may know more was forgotten, or was too large to be remembered.
   bool lost_incomplete_ = false;
   TypeCache types_;

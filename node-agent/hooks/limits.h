@@ -20,10 +20,12 @@ inline constexpr size_t kMaxBranchChecks = 65536;
 // Symbols of one file, and functions of it that one look can hook. The areas have room for fewer.
 inline constexpr size_t kMaxSymbols = size_t{4} << 20;
 inline constexpr size_t kMaxMatches = 16384;
-// What is remembered of the files of one namespace: bytes, and files. The symbols of a file with
-// 500,000 functions take some 4 MB.
+// What is remembered of the files of containers with the same rules: bytes, and files; and bytes of
+// all caches of an agent together (cache_share.h). The symbols of a file with 500,000 functions
+// take some 4 MB.
 inline constexpr size_t kMaxCachedBytes = size_t{64} << 20;
 inline constexpr size_t kMaxCachedFiles = 4096;
+inline constexpr size_t kMaxAllCachedBytes = size_t{128} << 20;
 // Functions, and objects, of one process that are refused one by one; functions that are remembered
 // as hooked by one rule. The largest programs have some ten thousands.
 inline constexpr size_t kMaxRefused = 65536;

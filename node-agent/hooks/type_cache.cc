@@ -180,6 +180,20 @@ Result<TypesByAddress> RunTypes(const std::string& program, int file,
   return ParseTypes(text);
 }
 
+size_t BytesOf(const TypesByAddress& types) {
+  size_t bytes = 0;
+  for (const auto& [address, one] : types)
+    bytes += sizeof(one) + one.args.size() * sizeof(one.args[0]) +
+             one.members.size() * sizeof(*one.members.begin());
+  return bytes;
+}
+
+void TypeCache::Clear() {
+  entries_.clear();
+  bytes_ = 0;
+  (void)share_.Resize(0);
+}
+
 Result<TypesByAddress> TypeCache::Find(const DebugFile& debug,
                                        const std::vector<uint64_t>& addresses,
                                        const std::set<std::string>& paths) {
@@ -188,7 +202,7 @@ Result<TypesByAddress> TypeCache::Find(const DebugFile& debug,
   const Key key(st.st_dev, st.st_ino, static_cast<uint64_t>(st.st_size),
                 st.st_mtim.tv_sec * 1'000'000'000 + st.st_mtim.tv_nsec,
                 static_cast<bool>(debug.shared), paths);
-  if (entries_.size() >= kMaxTypedFiles && !entries_.contains(key)) entries_.clear();
+  if (entries_.size() >= kMaxTypedFiles && !entries_.contains(key)) Clear();
   Entry& entry = entries_[key];
   std::vector<uint64_t> missing;
   std::ranges::copy_if(addresses, std::back_inserter(missing),
@@ -198,10 +212,13 @@ Result<TypesByAddress> TypeCache::Find(const DebugFile& debug,
     auto read =
         RunTypes(HelperPath("weft-types"), debug.file.get(), missing, paths, debug.shared.get());
     entry.status = read ? Status() : std::unexpected(read.error());
+    bytes_ += missing.size() * sizeof(uint64_t) + (read ? BytesOf(*read) : 0);
     if (read) entry.types.merge(*read);
   }
   if (!entry.status) return std::unexpected(entry.status.error());
-  return entry.types;
+  TypesByAddress types = entry.types;
+  if (!share_.Resize(bytes_)) Clear();
+  return types;
 }
 
 }  // namespace weft::hooks

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known of the types of functions, file by file. weft-types reads a file once.
+// What is known of the types of functions, file by file. weft-types reads a file once, or again if
+// its types were more than the cache may hold (cache_share.h).
 // Thread-safety: one thread at a time.
 #ifndef WEFT_NODE_AGENT_HOOKS_TYPE_CACHE_H_
 #define WEFT_NODE_AGENT_HOOKS_TYPE_CACHE_H_
@@ -13,6 +14,7 @@
 
 #include "lib/base/result.h"
 #include "lib/base/unique_fd.h"
+#include "node-agent/hooks/cache_share.h"
 #include "node-agent/hooks/debug_server.h"
 #include "node-agent/hooks/function_types.h"
 
@@ -48,6 +50,9 @@ Result<TypesByAddress> RunTypes(const std::string& program, int file,
                                 const std::vector<uint64_t>& addresses,
                                 const std::set<std::string>& paths = {}, int shared = -1);
 
+// Returns the memory that types take, coarsely.
+size_t BytesOf(const TypesByAddress& types);
+
 class TypeCache {
  public:
   // Returns what is known of the functions at these addresses (sorted), from their debug file. An
@@ -65,7 +70,11 @@ class TypeCache {
   // What the kernel says of the file with the debug information: a tenant chooses build-ids.
   // Device, inode, size, time; is the shared file there; and the paths that were asked for.
   using Key = std::tuple<uint64_t, uint64_t, uint64_t, int64_t, bool, std::set<std::string>>;
+  void Clear();
+
   std::map<Key, Entry> entries_;
+  size_t bytes_ = 0;  // their memory, coarsely
+  CacheShare share_;
 };
 
 }  // namespace weft::hooks
