@@ -2,6 +2,8 @@
 // See connection.h.
 #include "cli/kubectl/connection.h"
 
+#include <utility>
+
 #include "lib/api/names.h"
 #include "lib/kube/config.h"
 
@@ -9,6 +11,33 @@ namespace weft::kubectl {
 namespace {
 
 constexpr const char* kFieldManager = "kubectl-weft";
+
+// Adds to what failed at the network which server it was, and what to do.
+class NamingTransport : public kube::Transport {
+ public:
+  NamingTransport(std::string server, std::unique_ptr<kube::Transport> transport)
+      : server_(std::move(server)), transport_(std::move(transport)) {}
+
+  kube::HttpReply Send(const kube::HttpRequest& request, const std::stop_token& stop) override {
+    return Name(transport_->Send(request, stop));
+  }
+  kube::HttpReply Stream(const kube::HttpRequest& request, const std::stop_token& stop,
+                         const kube::BytesHandler& on_bytes) override {
+    return Name(transport_->Stream(request, stop, on_bytes));
+  }
+
+ private:
+  [[nodiscard]] kube::HttpReply Name(kube::HttpReply reply) const {
+    if (reply.failure == kube::TransportFailure::kConnection ||
+        reply.failure == kube::TransportFailure::kTimeout)
+      reply.problem +=
+          "; the API server is " + server_ + ": kubectl cluster-info tells whether it answers";
+    return reply;
+  }
+
+  const std::string server_;
+  const std::unique_ptr<kube::Transport> transport_;
+};
 
 }  // namespace
 
@@ -41,7 +70,8 @@ Result<Connection> Connect(const ConnectionOptions& options) {
       return Fail(ErrorCode::kInvalid, problem);
     }
   }
-  out.client = std::make_unique<kube::Client>(kube::MakeTransport(config), kFieldManager);
+  auto transport = std::make_unique<NamingTransport>(config.server, kube::MakeTransport(config));
+  out.client = std::make_unique<kube::Client>(std::move(transport), kFieldManager);
   return out;
 }
 

@@ -2,7 +2,9 @@
 // See kubeconfig.h.
 #include "cli/kubectl/kubeconfig.h"
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -157,7 +159,11 @@ void ReadContext(Fields fields, ContextEntry& out) {
 Result<std::string> ReadFile(const std::string& path) {
   errno = 0;
   std::ifstream in(path, std::ios::binary);
-  if (!in) return FailErrno("kubeconfig " + path);
+  if (!in) {
+    const int saved = errno;
+    return Fail(ErrorCode::kNotFound, "kubeconfig " + path + ": " + std::strerror(saved) +
+                                          "; name another file with --kubeconfig");
+  }
   std::string text(kMaxBytes + 1, '\0');
   in.read(text.data(), static_cast<std::streamsize>(text.size()));
   if (in.bad()) return FailErrno("kubeconfig " + path);

@@ -302,11 +302,13 @@ class Kubectl(LocalTest):
         for cluster in ({"tls-server-name": ""}, {"tls-server-name": "other.test"},
                         {"certificate-authority-data": ""}):
             self.write_kubeconfig({"token": TOKEN}, **cluster)
-            self.weft("list", status=123)
+            self.assertIn("the API server is https://127.0.0.1:", self.weft("list", status=123))
         self.assertEqual(len(self.api.requests), count)
         self.write_kubeconfig({"token": TOKEN}, **{"tls-server-name": "", "certificate-authority-data": "",
                                                    "insecure-skip-tls-verify": True})
         self.assertIn("sales", self.weft("list"))
+        self.kubeconfig.unlink()
+        self.assertIn("No such file or directory; name another file with --kubeconfig", self.weft("list", status=121))
 
     def download(self, *options, status=0):
         """Returns what was said, and the bytes of streams that were fetched."""
