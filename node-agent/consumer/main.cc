@@ -15,7 +15,7 @@
 #include "lib/base/open_file_limit.h"
 #include "lib/ipc/descriptor_budget.h"
 #include "lib/sandbox/sandbox.h"
-#include "lib/tls/channel.h"
+#include "lib/tls/engine.h"
 #include "node-agent/consumer/service.h"
 
 namespace {

@@ -50,7 +50,7 @@ Status RelayConnection::Open(UniqueFd socket, const RelayTrust& trust) {
   Close();
   if (!trust.authorities.empty()) {
     WEFT_ASSIGN(const auto context, tls::ClientContext::Make(trust.authorities));
-    WEFT_ASSIGN(tls_, tls::Channel::Connect(context, trust.server_name));
+    WEFT_ASSIGN(tls_, tls::Engine::Connect(context, trust.server_name));
   }
   socket_ = std::move(socket);
   return Flush();
@@ -63,7 +63,7 @@ void RelayConnection::Close() {
   socket_.reset();
 }
 
-Result<size_t> RelayConnection::ReceiveCipher(tls::Channel& tls) {
+Result<size_t> RelayConnection::ReceiveCipher(tls::Engine& tls) {
   cipher_.resize(kRelayReadBytes);
   WEFT_ASSIGN(const size_t n, ReceiveFrom(socket_.get(), cipher_));
   WEFT_TRY(tls.Receive(Bytes(cipher_).first(n)));

@@ -15,7 +15,7 @@
 #include "lib/base/bytes.h"
 #include "lib/base/result.h"
 #include "lib/base/unique_fd.h"
-#include "lib/tls/channel.h"
+#include "lib/tls/engine.h"
 
 namespace weft::consumer {
 
@@ -46,10 +46,10 @@ class RelayConnection {
   [[nodiscard]] pollfd Poll(bool has_bytes) const;
 
  private:
-  Result<size_t> ReceiveCipher(tls::Channel& tls);
+  Result<size_t> ReceiveCipher(tls::Engine& tls);
 
   UniqueFd socket_;
-  std::optional<tls::Channel> tls_;
+  std::optional<tls::Engine> tls_;
   std::vector<uint8_t> cipher_;  // room for what arrives; kept, since it is used often
 };
 

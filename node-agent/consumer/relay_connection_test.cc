@@ -35,7 +35,7 @@ class RelayEnd {
   [[nodiscard]] RelayTrust Trust() const { return {authority_.certificate_pem, kName}; }
   void BeginTls() {
     const auto pair = http::MakeServerCertificate(authority_, {kName}, kToday);
-    tls_ = *tls::Channel::Accept(*tls::ServerContext::Make(pair->certificate_pem, pair->key_pem));
+    tls_ = *tls::Engine::Accept(*tls::ServerContext::Make(pair->certificate_pem, pair->key_pem));
   }
   // Reads at most `most` bytes of the network, and appends to `got` what the node wrote.
   Status Turn(std::vector<uint8_t>& got, size_t most = 100'000) {
@@ -76,7 +76,7 @@ class RelayEnd {
   const http::KeyPair authority_ = *http::MakeAuthority("ca", kToday);
   UniqueFd here_;
   UniqueFd node_;
-  std::optional<tls::Channel> tls_;
+  std::optional<tls::Engine> tls_;
 };
 
 void Shake(RelayConnection& node, RelayEnd& relay) {

@@ -26,7 +26,7 @@
 #include "lib/http/certificates.h"
 #include "lib/ring/slot_reader.h"
 #include "lib/ring/testing/test_writer.h"
-#include "lib/tls/channel.h"
+#include "lib/tls/engine.h"
 
 namespace weft::consumer {
 namespace {
@@ -204,8 +204,8 @@ TEST(Sandbox, AllowsTls) {
         const auto identity = tls::ServerContext::Make(pems.substr(first + 1, last - first - 1),
                                                        pems.substr(last + 1));
         if (!trust || !identity) return 1;
-        auto client = tls::Channel::Connect(*trust, "relay.svc");
-        auto server = tls::Channel::Accept(*identity);
+        auto client = tls::Engine::Connect(*trust, "relay.svc");
+        auto server = tls::Engine::Accept(*identity);
         if (!client || !server) return 2;
         while (!client->out().empty() || !server->out().empty()) {
           for (auto [from, to] : {std::pair{&*client, &*server}, std::pair{&*server, &*client}}) {
@@ -220,8 +220,8 @@ TEST(Sandbox, AllowsTls) {
         std::vector<uint8_t> got(sent.size());
         if (!server->Receive(bytes) || server->Read(got).value_or(0) != got.size()) return 5;
         // A certificate that is refused takes other ways through OpenSSL.
-        auto other = tls::Channel::Connect(*trust, "other.svc");
-        auto again = tls::Channel::Accept(*identity);
+        auto other = tls::Engine::Connect(*trust, "other.svc");
+        auto again = tls::Engine::Accept(*identity);
         const std::vector<uint8_t> hello(other->out().begin(), other->out().end());
         (void)again->Receive(hello);
         const std::vector<uint8_t> answer(again->out().begin(), again->out().end());

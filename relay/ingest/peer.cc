@@ -19,7 +19,7 @@ std::string AddressOf(const tcp::socket& socket) {
 
 }  // namespace
 
-Peer::Peer(tcp::socket socket, std::optional<tls::Channel> tls, Scratch& scratch,
+Peer::Peer(tcp::socket socket, std::optional<tls::Engine> tls, Scratch& scratch,
            http::ConnectionBudget& budget)
     : socket_(std::move(socket)),
       tls_(std::move(tls)),

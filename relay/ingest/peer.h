@@ -25,7 +25,7 @@
 #include "lib/base/bytes.h"
 #include "lib/base/result.h"
 #include "lib/http/connection_budget.h"
-#include "lib/tls/channel.h"
+#include "lib/tls/engine.h"
 #include "relay/ingest/limits.h"
 
 namespace weft::ingest {
@@ -38,7 +38,7 @@ struct Scratch {
 class Peer final : public http::ConnectionBudget::Guest, public std::enable_shared_from_this<Peer> {
  public:
   // `scratch` and `budget` outlive it. `tls`: none in local mode.
-  Peer(asio::ip::tcp::socket socket, std::optional<tls::Channel> tls, Scratch& scratch,
+  Peer(asio::ip::tcp::socket socket, std::optional<tls::Engine> tls, Scratch& scratch,
        http::ConnectionBudget& budget);
   Peer(const Peer&) = delete;
   Peer& operator=(const Peer&) = delete;
@@ -69,7 +69,7 @@ class Peer final : public http::ConnectionBudget::Guest, public std::enable_shar
   void CloseSocket();
 
   asio::ip::tcp::socket socket_;
-  std::optional<tls::Channel> tls_;
+  std::optional<tls::Engine> tls_;
   Scratch& scratch_;
   http::ConnectionBudget& budget_;
   std::string address_;

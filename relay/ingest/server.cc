@@ -120,14 +120,14 @@ class AsioServer : public Server {
   // The connection with its TLS; null: it cannot be served now.
   std::shared_ptr<Peer> Meet(tcp::socket socket) {
     PrepareSocket(socket);
-    std::optional<tls::Channel> tls;
+    std::optional<tls::Engine> tls;
     std::string why_not;
     if (context_.gate != nullptr) {
       const auto certificate = context_.gate->certificate();
-      auto channel = certificate ? tls::Channel::Accept(*certificate)
-                                 : Fail(ErrorCode::kNotFound, "the relay has no certificate yet");
-      if (channel) tls.emplace(std::move(*channel));
-      if (!channel) why_not = channel.error().message;
+      auto engine = certificate ? tls::Engine::Accept(*certificate)
+                                : Fail(ErrorCode::kNotFound, "the relay has no certificate yet");
+      if (engine) tls.emplace(std::move(*engine));
+      if (!engine) why_not = engine.error().message;
     }
     auto peer = std::make_shared<Peer>(std::move(socket), std::move(tls), scratch_, strangers_);
     if (!why_not.empty()) {

@@ -20,7 +20,7 @@
 #include "lib/ctf/packet_writer.h"
 #include "lib/http/certificates.h"
 #include "lib/stream/packet.h"
-#include "lib/tls/channel.h"
+#include "lib/tls/engine.h"
 #include "relay/ingest/archive.h"
 #include "relay/ingest/server.h"
 #include "relay/ingest/stream_shares.h"
@@ -62,7 +62,7 @@ class Client {
  public:
   Client(const std::string& address, const std::string& authority_pem)
       : fd_(Connect(address)),
-        tls_(*tls::Channel::Connect(*tls::ClientContext::Make(authority_pem), kName)) {
+        tls_(*tls::Engine::Connect(*tls::ClientContext::Make(authority_pem), kName)) {
     Flush();
     while (!tls_.established() && Receive()) continue;
   }
@@ -129,7 +129,7 @@ class Client {
   }
 
   UniqueFd fd_;
-  tls::Channel tls_;
+  tls::Engine tls_;
   stream::MessageReader reader_;
   std::string problem_;
   uint64_t session_ = 0;

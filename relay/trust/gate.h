@@ -16,7 +16,7 @@
 #include "lib/kube/client.h"
 #include "lib/kube/informer.h"
 #include "lib/stream/control.h"
-#include "lib/tls/channel.h"
+#include "lib/tls/engine.h"
 #include "relay/trust/session_table.h"
 #include "relay/trust/ticket.h"
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// TLS 1.2 and 1.3 without sockets: a Channel turns the bytes of a network into the bytes of a
+// TLS 1.2 and 1.3 without sockets: an Engine turns the bytes of a network into the bytes of a
 // program, and back. Node and relay use it for their connections (docs/adr/0050).
 //
-// Life of a channel: the bytes that arrive go into Receive; the bytes of out() go to the peer, also
+// Life of an engine: the bytes that arrive go into Receive; the bytes of out() go to the peer, also
 // during the handshake and after an error, which the peer then learns of. When established() is
 // true, Read returns what the peer wrote, and Write encrypts.
 //
-// Memory: a channel holds what it was given and has not returned yet, and what out() has. Its owner
+// Memory: an engine holds what it was given and has not returned yet, and what out() has. Its owner
 // bounds both by reading after each Receive, and by writing only when out() is empty.
 //
-// Thread-safety: contexts may be used by several threads. One thread owns a channel.
-#ifndef WEFT_LIB_TLS_CHANNEL_H_
-#define WEFT_LIB_TLS_CHANNEL_H_
+// Thread-safety: contexts may be used by several threads. One thread owns an engine.
+#ifndef WEFT_LIB_TLS_ENGINE_H_
+#define WEFT_LIB_TLS_ENGINE_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -36,7 +36,7 @@ inline constexpr size_t kMaxBundleBytes = size_t{64} * 1024;
 // getpid, getrandom, and those of malloc and of clocks. Call it before the other functions.
 void Prepare();
 
-class Channel;
+class Engine;
 
 // Trusts servers whose certificate one of these authorities signed.
 class ClientContext {
@@ -45,7 +45,7 @@ class ClientContext {
   static Result<ClientContext> Make(const std::string& authorities_pem);
 
  private:
-  friend class Channel;
+  friend class Engine;
   explicit ClientContext(std::shared_ptr<ssl_ctx_st> context) : context_(std::move(context)) {}
   std::shared_ptr<ssl_ctx_st> context_;
 };
@@ -56,25 +56,25 @@ class ServerContext {
   static Result<ServerContext> Make(const std::string& chain_pem, const std::string& key_pem);
 
  private:
-  friend class Channel;
+  friend class Engine;
   explicit ServerContext(std::shared_ptr<ssl_ctx_st> context) : context_(std::move(context)) {}
   std::shared_ptr<ssl_ctx_st> context_;
 };
 
-class Channel {
+class Engine {
  public:
   // The server's certificate must be for this DNS name. The handshake's first bytes are in out().
-  static Result<Channel> Connect(const ClientContext& context, const std::string& server_name);
-  static Result<Channel> Accept(const ServerContext& context);
+  static Result<Engine> Connect(const ClientContext& context, const std::string& server_name);
+  static Result<Engine> Accept(const ServerContext& context);
 
-  Channel(Channel&&) noexcept = default;
-  Channel& operator=(Channel&&) noexcept = default;
-  Channel(const Channel&) = delete;
-  Channel& operator=(const Channel&) = delete;
-  ~Channel() = default;
+  Engine(Engine&&) noexcept = default;
+  Engine& operator=(Engine&&) noexcept = default;
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine() = default;
 
   // Takes bytes of the network. kPermission: the server's certificate is not accepted; kCorrupt:
-  // the peer breaks the protocol. After an error the channel only has out().
+  // the peer breaks the protocol. After an error the engine only has out().
   Status Receive(Bytes bytes);
   // Returns how many bytes it wrote into `room`; 0: there are no more now. kClosed: the peer ended
   // the connection.
@@ -92,8 +92,8 @@ class Channel {
   struct Free {
     void operator()(ssl_st* ssl) const;
   };
-  explicit Channel(ssl_st* ssl) : ssl_(ssl) {}
-  static Result<Channel> Make(ssl_ctx_st* context);
+  explicit Engine(ssl_st* ssl) : ssl_(ssl) {}
+  static Result<Engine> Make(ssl_ctx_st* context);
   Status Handshake();
   [[nodiscard]] std::unexpected<Error> Failed(int returned, const char* what) const;
 
@@ -105,4 +105,4 @@ class Channel {
 
 }  // namespace weft::tls
 
-#endif  // WEFT_LIB_TLS_CHANNEL_H_
+#endif  // WEFT_LIB_TLS_ENGINE_H_

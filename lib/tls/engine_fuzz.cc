@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "lib/http/certificates.h"
-#include "lib/tls/channel.h"
+#include "lib/tls/engine.h"
 
 namespace {
 
@@ -29,7 +29,7 @@ struct Contexts {
   std::optional<tls::ServerContext> server;
 };
 
-void Shake(tls::Channel& a, tls::Channel& b) {
+void Shake(tls::Engine& a, tls::Engine& b) {
   while (!a.out().empty() || !b.out().empty()) {
     for (auto [from, to] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
       const std::vector<uint8_t> bytes(from->out().begin(), from->out().end());
@@ -45,11 +45,11 @@ void Shake(tls::Channel& a, tls::Channel& b) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const Contexts contexts;
   if (size == 0) return 0;
-  auto client = tls::Channel::Connect(*contexts.client, "relay.svc");
-  auto server = tls::Channel::Accept(*contexts.server);
+  auto client = tls::Engine::Connect(*contexts.client, "relay.svc");
+  auto server = tls::Engine::Accept(*contexts.server);
   if (!client || !server) std::abort();
   if ((data[0] & 1) != 0) Shake(*client, *server);
-  tls::Channel& to = (data[0] & 2) != 0 ? *client : *server;
+  tls::Engine& to = (data[0] & 2) != 0 ? *client : *server;
   const size_t step = 1 + (data[0] >> 2);
   for (Bytes rest(data + 1, size - 1); !rest.empty();) {
     const Bytes part = rest.first(std::min(step, rest.size()));

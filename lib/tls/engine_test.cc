@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two channels that are connected in memory: what they believe, what they refuse, and whether
+// Two engines that are connected in memory: what they believe, what they refuse, and whether
 // whole streams arrive that are cut anywhere.
-#include "lib/tls/channel.h"
+#include "lib/tls/engine.h"
 
 #include <gtest/gtest.h>
 
@@ -23,18 +23,18 @@ const http::Validity kLongAgo{.now = std::chrono::system_clock::now() - 10 * kDa
 
 http::KeyPair MakeAuthority(const char* name = "ca") { return *http::MakeAuthority(name, kToday); }
 
-Channel ServerOf(const http::KeyPair& authority, const std::string& name = kName,
-                 const http::Validity& validity = kToday) {
+Engine ServerOf(const http::KeyPair& authority, const std::string& name = kName,
+                const http::Validity& validity = kToday) {
   const auto pair = http::MakeServerCertificate(authority, {"other.svc", name}, validity);
-  return *Channel::Accept(*ServerContext::Make(pair->certificate_pem, pair->key_pem));
+  return *Engine::Accept(*ServerContext::Make(pair->certificate_pem, pair->key_pem));
 }
 
-Channel ClientOf(const std::string& bundle, const std::string& name = kName) {
-  return *Channel::Connect(*ClientContext::Make(bundle), name);
+Engine ClientOf(const std::string& bundle, const std::string& name = kName) {
+  return *Engine::Connect(*ClientContext::Make(bundle), name);
 }
 
 // Moves at most `most` bytes of what one says to the other.
-Status Move(Channel& from, Channel& to, size_t most = SIZE_MAX) {
+Status Move(Engine& from, Engine& to, size_t most = SIZE_MAX) {
   const Bytes out = from.out();
   const std::vector<uint8_t> part(out.begin(),
                                   out.begin() + static_cast<ptrdiff_t>(std::min(out.size(), most)));
@@ -43,7 +43,7 @@ Status Move(Channel& from, Channel& to, size_t most = SIZE_MAX) {
 }
 
 // Until neither says anything. Returns the first error; the other side then still hears of it.
-Status Shake(Channel& client, Channel& server, size_t most = SIZE_MAX) {
+Status Shake(Engine& client, Engine& server, size_t most = SIZE_MAX) {
   Status status;
   while (!client.out().empty() || !server.out().empty()) {
     const Status to_server = Move(client, server, most);
@@ -55,7 +55,7 @@ Status Shake(Channel& client, Channel& server, size_t most = SIZE_MAX) {
   return status;
 }
 
-std::vector<uint8_t> ReadAll(Channel& from) {
+std::vector<uint8_t> ReadAll(Engine& from) {
   std::vector<uint8_t> all, room(1000);
   while (const size_t n = from.Read(room).value_or(0)) {
     all.insert(all.end(), room.begin(), room.begin() + static_cast<ptrdiff_t>(n));
@@ -63,10 +63,10 @@ std::vector<uint8_t> ReadAll(Channel& from) {
   return all;
 }
 
-TEST(Channel, ConnectsAndMovesBytesBothWays) {
+TEST(Engine, ConnectsAndMovesBytesBothWays) {
   const auto authority = MakeAuthority();
-  Channel client = ClientOf(authority.certificate_pem);
-  Channel server = ServerOf(authority);
+  Engine client = ClientOf(authority.certificate_pem);
+  Engine server = ServerOf(authority);
   EXPECT_FALSE(client.established());
   const Status status = Shake(client, server);
   ASSERT_TRUE(status) << status.error().message;
@@ -83,12 +83,12 @@ TEST(Channel, ConnectsAndMovesBytesBothWays) {
   EXPECT_EQ(ReadAll(client), hello);
 }
 
-TEST(Channel, TakesBytesHoweverTheyAreCut) {
+TEST(Engine, TakesBytesHoweverTheyAreCut) {
   const auto authority = MakeAuthority();
   std::mt19937 random(1);
   for (const size_t most : {size_t{1}, size_t{7}, size_t{1000}, size_t{20'000}}) {
-    Channel client = ClientOf(authority.certificate_pem);
-    Channel server = ServerOf(authority);
+    Engine client = ClientOf(authority.certificate_pem);
+    Engine server = ServerOf(authority);
     const Status status = Shake(client, server, most);
     ASSERT_TRUE(status) << status.error().message;
     std::vector<uint8_t> sent(100'000), got;
@@ -103,21 +103,21 @@ TEST(Channel, TakesBytesHoweverTheyAreCut) {
   }
 }
 
-TEST(Channel, BelievesOldAndNewAuthorityOfABundle) {
+TEST(Engine, BelievesOldAndNewAuthorityOfABundle) {
   const auto before = MakeAuthority("before");
   const auto after = MakeAuthority("after");
   for (const auto* authority : {&before, &after}) {
-    Channel client = ClientOf(after.certificate_pem + before.certificate_pem);
-    Channel server = ServerOf(*authority);
+    Engine client = ClientOf(after.certificate_pem + before.certificate_pem);
+    Engine server = ServerOf(*authority);
     EXPECT_TRUE(Shake(client, server));
     EXPECT_TRUE(client.established());
   }
 }
 
-TEST(Channel, RefusesAnotherAuthority) {
+TEST(Engine, RefusesAnotherAuthority) {
   const auto authority = MakeAuthority();
-  Channel client = ClientOf(MakeAuthority().certificate_pem);
-  Channel server = ServerOf(authority);
+  Engine client = ClientOf(MakeAuthority().certificate_pem);
+  Engine server = ServerOf(authority);
   const Status status = Shake(client, server);
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, ErrorCode::kPermission);
@@ -129,39 +129,39 @@ TEST(Channel, RefusesAnotherAuthority) {
   EXPECT_NE(told.error().message.find("alert"), std::string::npos) << told.error().message;
 }
 
-TEST(Channel, RefusesACertificateOfAnotherName) {
+TEST(Engine, RefusesACertificateOfAnotherName) {
   const auto authority = MakeAuthority();
-  Channel client = ClientOf(authority.certificate_pem);
-  Channel server = ServerOf(authority, "weft-relay-1.weft-relay.weft.svc");
+  Engine client = ClientOf(authority.certificate_pem);
+  Engine server = ServerOf(authority, "weft-relay-1.weft-relay.weft.svc");
   const Status status = Shake(client, server);
   ASSERT_FALSE(status);
   EXPECT_EQ(status.error().code, ErrorCode::kPermission);
   EXPECT_NE(status.error().message.find("hostname mismatch"), std::string::npos);
 }
 
-TEST(Channel, RefusesAnExpiredCertificate) {
+TEST(Engine, RefusesAnExpiredCertificate) {
   const auto authority = MakeAuthority();
-  Channel client = ClientOf(authority.certificate_pem);
-  Channel server = ServerOf(authority, kName, kLongAgo);
+  Engine client = ClientOf(authority.certificate_pem);
+  Engine server = ServerOf(authority, kName, kLongAgo);
   const Status status = Shake(client, server);
   ASSERT_FALSE(status);
   EXPECT_NE(status.error().message.find("expired"), std::string::npos);
 }
 
-TEST(Channel, RefusesGarbage) {
+TEST(Engine, RefusesGarbage) {
   const auto authority = MakeAuthority();
   const std::string text = "GET / HTTP/1.1\r\nHost: weft-relay\r\n\r\n";
   const Bytes garbage(reinterpret_cast<const uint8_t*>(text.data()), text.size());
-  Channel server = ServerOf(authority);
+  Engine server = ServerOf(authority);
   EXPECT_EQ(server.Receive(garbage).error().code, ErrorCode::kCorrupt);
-  Channel client = ClientOf(authority.certificate_pem);
+  Engine client = ClientOf(authority.certificate_pem);
   EXPECT_EQ(client.Receive(garbage).error().code, ErrorCode::kCorrupt);
 }
 
-TEST(Channel, RefusesBytesThatWereChangedOnTheWay) {
+TEST(Engine, RefusesBytesThatWereChangedOnTheWay) {
   const auto authority = MakeAuthority();
-  Channel client = ClientOf(authority.certificate_pem);
-  Channel server = ServerOf(authority);
+  Engine client = ClientOf(authority.certificate_pem);
+  Engine server = ServerOf(authority);
   ASSERT_TRUE(Shake(client, server));
   ASSERT_TRUE(client.Write(std::vector<uint8_t>(100, 1)));
   std::vector<uint8_t> changed(client.out().begin(), client.out().end());

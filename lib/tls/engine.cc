@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// See channel.h. OpenSSL 3 with memory BIOs.
-#include "lib/tls/channel.h"
+// See engine.h. OpenSSL 3 with memory BIOs.
+#include "lib/tls/engine.h"
 
 #include <openssl/bio.h>
 #include <openssl/err.h>
@@ -120,39 +120,39 @@ Result<ServerContext> ServerContext::Make(const std::string& chain_pem,
   return ServerContext(std::move(context));
 }
 
-void Channel::Free::operator()(ssl_st* ssl) const { SSL_free(ssl); }
+void Engine::Free::operator()(ssl_st* ssl) const { SSL_free(ssl); }
 
-Result<Channel> Channel::Make(ssl_ctx_st* context) {
-  Channel channel(SSL_new(context));
+Result<Engine> Engine::Make(ssl_ctx_st* context) {
+  Engine engine(SSL_new(context));
   BioPtr in(BIO_new(BIO_s_mem()));
   BioPtr out(BIO_new(BIO_s_mem()));
-  if (channel.ssl_ == nullptr || in == nullptr || out == nullptr) return Invalid("TLS");
-  channel.in_ = in.release();
-  channel.out_ = out.release();
-  SSL_set_bio(channel.ssl_.get(), channel.in_, channel.out_);
-  return channel;
+  if (engine.ssl_ == nullptr || in == nullptr || out == nullptr) return Invalid("TLS");
+  engine.in_ = in.release();
+  engine.out_ = out.release();
+  SSL_set_bio(engine.ssl_.get(), engine.in_, engine.out_);
+  return engine;
 }
 
-Result<Channel> Channel::Connect(const ClientContext& context, const std::string& server_name) {
-  WEFT_ASSIGN(Channel channel, Make(context.context_.get()));
-  SSL* const ssl = channel.ssl_.get();
+Result<Engine> Engine::Connect(const ClientContext& context, const std::string& server_name) {
+  WEFT_ASSIGN(Engine engine, Make(context.context_.get()));
+  SSL* const ssl = engine.ssl_.get();
   SSL_set_hostflags(ssl, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
   if (server_name.empty() || SSL_set1_host(ssl, server_name.c_str()) != 1 ||
       SSL_set_tlsext_host_name(ssl, server_name.c_str()) != 1) {
     return Invalid("name of the server");
   }
   SSL_set_connect_state(ssl);
-  WEFT_TRY(channel.Handshake());
-  return channel;
+  WEFT_TRY(engine.Handshake());
+  return engine;
 }
 
-Result<Channel> Channel::Accept(const ServerContext& context) {
-  WEFT_ASSIGN(Channel channel, Make(context.context_.get()));
-  SSL_set_accept_state(channel.ssl_.get());
-  return channel;
+Result<Engine> Engine::Accept(const ServerContext& context) {
+  WEFT_ASSIGN(Engine engine, Make(context.context_.get()));
+  SSL_set_accept_state(engine.ssl_.get());
+  return engine;
 }
 
-std::unexpected<Error> Channel::Failed(int returned, const char* what) const {
+std::unexpected<Error> Engine::Failed(int returned, const char* what) const {
   const int kind = SSL_get_error(ssl_.get(), returned);
   if (kind == SSL_ERROR_ZERO_RETURN) {
     return Fail(ErrorCode::kClosed, std::string(what) + ": the peer ended the connection");
@@ -166,14 +166,14 @@ std::unexpected<Error> Channel::Failed(int returned, const char* what) const {
   return Fail(ErrorCode::kCorrupt, std::string(what) + ": " + LastReason());
 }
 
-Status Channel::Handshake() {
+Status Engine::Handshake() {
   ERR_clear_error();
   const int done = SSL_do_handshake(ssl_.get());
   if (done == 1 || SSL_get_error(ssl_.get(), done) == SSL_ERROR_WANT_READ) return {};
   return Failed(done, "TLS handshake");
 }
 
-Status Channel::Receive(Bytes bytes) {
+Status Engine::Receive(Bytes bytes) {
   for (Bytes rest = bytes; !rest.empty();) {
     const int part = static_cast<int>(std::min<size_t>(rest.size(), INT_MAX));
     if (BIO_write(in_, rest.data(), part) != part) return Invalid("TLS");
@@ -182,7 +182,7 @@ Status Channel::Receive(Bytes bytes) {
   return established() ? Status() : Handshake();
 }
 
-Result<size_t> Channel::Read(std::span<uint8_t> room) {
+Result<size_t> Engine::Read(std::span<uint8_t> room) {
   size_t total = 0;
   while (established() && total < room.size()) {
     ERR_clear_error();
@@ -198,7 +198,7 @@ Result<size_t> Channel::Read(std::span<uint8_t> room) {
   return total;
 }
 
-Status Channel::Write(Bytes bytes) {
+Status Engine::Write(Bytes bytes) {
   for (Bytes rest = bytes; !rest.empty();) {
     ERR_clear_error();
     const int wrote = SSL_write(ssl_.get(), rest.data(),
@@ -209,15 +209,15 @@ Status Channel::Write(Bytes bytes) {
   return {};
 }
 
-bool Channel::established() const { return SSL_is_init_finished(ssl_.get()) != 0; }
+bool Engine::established() const { return SSL_is_init_finished(ssl_.get()) != 0; }
 
-Bytes Channel::out() const {
+Bytes Engine::out() const {
   char* data = nullptr;
   const long size = BIO_get_mem_data(out_, &data);
   return Bytes(reinterpret_cast<const uint8_t*>(data), static_cast<size_t>(size)).subspan(sent_);
 }
 
-void Channel::Sent(size_t bytes) {
+void Engine::Sent(size_t bytes) {
   sent_ += bytes;
   if (!out().empty()) return;
   (void)BIO_reset(out_);
