@@ -141,6 +141,11 @@ Result<ControlArea> ControlArea::Adopt(UniqueFd fd, const AreaConfig& config) {
   return area;
 }
 
+void ControlArea::FreePages() const {
+  (void)fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, kWordsOffset,
+                  WEFT_CONTROL_TOTAL_BYTES - kWordsOffset);
+}
+
 // Reads an earlier agent's rules and words. The next generation is above all of them, since
 // processes remember decisions by generation; the next rules go behind those in force.
 Status ControlArea::ReadHints() {

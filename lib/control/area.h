@@ -45,6 +45,11 @@ class ControlArea {
   // channels stay in force.
   Status Publish(const std::vector<ChannelSpec>& channels);
 
+  // Frees the memory of words and rule sets, which turns all off. Call it when no process maps the
+  // area any more, and let go of it then: a process may keep the file, and the kernel counts its
+  // pages for the agent, which wrote them.
+  void FreePages() const;
+
  private:
   ControlArea() = default;
   Status WriteAt(uint64_t offset, const void* data, size_t size);

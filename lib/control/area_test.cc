@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -318,6 +319,22 @@ TEST_F(AdoptedAreaTest, GoesOnWhereAnEarlierAgentWas) {
   EXPECT_EQ(Get<uint32_t>(memory, WordAt("a:c")), 0u);
   EXPECT_EQ(Get<uint32_t>(memory, WordAt("a:d")), 3u);
   EXPECT_NE(Get<uint64_t>(memory, 64), first);
+}
+
+TEST_F(AdoptedAreaTest, FreesItsPagesWhenNoProcessMapsIt) {
+  const UniqueFd memory = MakeProcessArea();
+  const auto pages = [&] {
+    struct stat now{};
+    EXPECT_EQ(fstat(memory.get(), &now), 0);
+    EXPECT_EQ(now.st_size, off_t{WEFT_CONTROL_TOTAL_BYTES});
+    return now.st_blocks * 512 / 4096;
+  };
+  auto area = Adopt(memory);
+  ASSERT_TRUE(area && area->Publish({OneRule("*")}));
+  EXPECT_GE(pages(), 17);
+  area->FreePages();
+  EXPECT_EQ(pages(), 1);
+  EXPECT_EQ(Get<uint32_t>(memory, WordAt("a:b")), 0u);
 }
 
 TEST_F(AdoptedAreaTest, HasOneAgentAtATime) {

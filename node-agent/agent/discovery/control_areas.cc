@@ -118,7 +118,10 @@ void ControlAreas::Drop(uint64_t inode) {
 }
 
 void ControlAreas::DropUnmapped() {
-  for (const uint64_t inode : finder_.UnmappedControls()) Drop(inode);
+  for (const uint64_t inode : finder_.UnmappedControls()) {
+    if (const auto at = adopted_.find(inode); at != adopted_.end()) at->second.area.FreePages();
+    Drop(inode);
+  }
 }
 
 void ControlAreas::DropAdopted() {
