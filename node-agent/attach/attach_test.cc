@@ -6,6 +6,7 @@
 #include <linux/seccomp.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -398,40 +399,82 @@ TEST(LoadLibrary, LoadsOneOfTwoThatComeAtOnce) {
   EXPECT_EQ(std::ranges::count_if(hooks::ObjectsOf(*ranges), hooks::HookTable::IsLibrary), 1);
 }
 
-// A load that was under way when the recording ended may wake the library only after that.
-TEST(LoadLibrary, IsGivenBackIfItsLoadEndsAfterTheRecording) {
-  const Executing child;
-  ASSERT_GT(child.pid, 0);
-  const LoadOptions options{
-      .library = WEFT_LIBRARY, .folder = "/.weft-attached", .container = "attached"};
-  const auto load = [&] { return LoadLibrary(child.pid, options); };
-  const auto is_given_back = [&] { return hooks::IsDetached(child.pid).value_or(false); };
-  const Status loaded = load();
-  ASSERT_TRUE(loaded) << loaded.error().message;
-  const auto ranges = hooks::ReadRanges(child.pid);
-  ASSERT_TRUE(ranges);
-  hooks::HookedContainer container{.name = "", .control = "app.ctl", .gives_back = true};
-  for (const hooks::MappedRange& range : *ranges)
-    if (range.end - range.begin == WEFT_CONTROL_TOTAL_BYTES)
-      container.own_areas.insert(range.inode);
-  hooks::HookService service;
-  const auto settle = [&] {
+// A program with the library, in a container that is not recorded any more.
+class GivingBack : public testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_GT(child_.pid, 0);
+    const Status loaded = Load();
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    const auto ranges = hooks::ReadRanges(child_.pid);
+    ASSERT_TRUE(ranges);
+    for (const hooks::MappedRange& range : *ranges)
+      if (range.end - range.begin == WEFT_CONTROL_TOTAL_BYTES)
+        container_.own_areas.insert(range.inode);
+  }
+  Status Load() const {
+    return LoadLibrary(child_.pid, {.library = WEFT_LIBRARY,
+                                    .folder = "/.weft-attached",
+                                    .container = "attached",
+                                    .is_meant = {}});
+  }
+  bool IsGivenBack() const { return hooks::IsDetached(child_.pid).value_or(false); }
+  static void WaitUntilDone(const hooks::HookService& service) {
     while (!service.is_done()) usleep(1000);
-  };
+  }
+
+  const Executing child_;
+  hooks::HookedContainer container_{.name = "", .control = "app.ctl", .gives_back = true};
+};
+
+// A load that was under way when the recording ended may wake the library only after that.
+TEST_F(GivingBack, IsDoneAgainAfterALoadThatEndsLater) {
+  hooks::HookService service;
   {
-    const auto claim = hooks::ProcessClaim::Take(child.pid);
+    const auto claim = hooks::ProcessClaim::Take(child_.pid);
     ASSERT_TRUE(claim);
-    ASSERT_TRUE(service.SetContainers({container}));
+    ASSERT_TRUE(service.SetContainers({container_}));
     while (!service.is_settled()) usleep(1000);
     EXPECT_FALSE(service.is_done()) << "it is tried again";
   }
-  settle();
-  EXPECT_TRUE(is_given_back());
-  ASSERT_TRUE(load());
-  EXPECT_FALSE(is_given_back());
+  WaitUntilDone(service);
+  EXPECT_TRUE(IsGivenBack());
+  ASSERT_TRUE(Load());
+  EXPECT_FALSE(IsGivenBack());
   service.LookAgain();
-  settle();
-  EXPECT_TRUE(is_given_back());
+  WaitUntilDone(service);
+  EXPECT_TRUE(IsGivenBack());
+}
+
+TEST_F(GivingBack, OfANodeNotesADebuggerAndWaitsForItsEnd) {
+  int seized[2];
+  ASSERT_EQ(pipe(seized), 0);
+  const pid_t debugger = fork();
+  if (debugger == 0) {
+    const bool done = ptrace(PTRACE_SEIZE, child_.pid, nullptr, nullptr) == 0;
+    (void)write(seized[1], done ? "y" : "n", 1);
+    for (;;) pause();
+  }
+  char answer = 0;
+  ASSERT_EQ(read(seized[0], &answer, 1), 1);
+  EXPECT_EQ(answer, 'y');
+  container_.name = "shop/app";
+  container_.pod_uid = "pod";
+  hooks::HookService service([&](int32_t pid) {
+    return pid == child_.pid ? std::optional<std::string>("pod") : std::nullopt;
+  });
+  ASSERT_TRUE(service.SetContainers({container_}));
+  std::vector<std::string> notes;
+  while ((notes = service.TakeNotes()).empty()) usleep(1000);
+  EXPECT_EQ(notes.size(), 1u);
+  EXPECT_TRUE(notes[0].starts_with("shop/app: functions of process ")) << notes[0];
+  EXPECT_FALSE(IsGivenBack());
+  kill(debugger, SIGKILL);
+  waitpid(debugger, nullptr, 0);
+  WaitUntilDone(service);
+  EXPECT_TRUE(IsGivenBack());
+  EXPECT_TRUE(service.TakeNotes().empty());
+  for (const int fd : seized) close(fd);
 }
 #endif
 

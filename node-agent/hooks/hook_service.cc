@@ -551,17 +551,16 @@ void HookService::Record(int32_t pid, const Container& container, const Status& 
                          const HookReport& report) {
   const std::lock_guard lock(mutex_);
   const std::vector<HookRule>& rules = container.of.rules;
-  const std::string why = status || rules.empty() ? "" : status.error().message;
-  const bool is_news = SetFailure(pid, {.container = KeyOf(container.of), .why = why});
-  if (is_news && !why.empty() && !pod_of_)
-    Note(container, "process " + std::to_string(pid) + ": its functions are not recorded: " + why);
   const bool cannot_stop = !status && (status.error().code == ErrorCode::kPermission ||
                                        status.error().code == ErrorCode::kTimeout);
-  if (cannot_stop && rules.empty() && !pod_of_)
-    Note(container, "functions of process " + std::to_string(pid) +
-                        " stay changed, but record nothing: " + status.error().message +
-                        "; to give them back, record the process once more (--pid " +
-                        std::to_string(pid) + ") when no debugger has it");
+  const bool is_left = cannot_stop && rules.empty();
+  std::string why = status || (rules.empty() && !is_left) ? "" : status.error().message;
+  if (is_left) why = "its functions stay changed, but record nothing: " + why;
+  const bool is_news = SetFailure(pid, {.container = KeyOf(container.of), .why = why});
+  if (is_news && is_left)
+    NoteLeft(pid, container, status.error());
+  else if (is_news && !why.empty() && !pod_of_)
+    Note(container, "process " + std::to_string(pid) + ": its functions are not recorded: " + why);
   if (status && !rules.empty()) ++searched_;
   if (status)
     for (const auto& [place, hooked] : report.hooked) {
@@ -659,10 +658,22 @@ std::string HookService::Hint(const HookRule& rule) const {
   return "; there is no such function" + DidYouMean(near->second.best());
 }
 
+// Under the lock. No Trace's status tells of it: none records functions of the process any more.
+void HookService::NoteLeft(int32_t pid, const Container& container, const Error& error) {
+  const std::string process = "process " + std::to_string(pid);
+  const std::string text =
+      "functions of " + process + " stay changed, but record nothing: " + error.message;
+  if (!pod_of_)
+    Note(container, text + "; to give them back, record the process once more (--pid " +
+                        std::to_string(pid) + ") when no debugger has it");
+  else if (error.code == ErrorCode::kPermission && notes_.size() < kMaxNotes)
+    notes_.push_back(container.of.name + ": " + text + "; weft tries again");
+}
+
 // Under the lock.
 void HookService::Note(const Container& container, const std::string& line) {
   const std::string text = Printable(line);  // it may have a path
-  if (noted_.size() < kMaxNotes && noted_.insert(text).second) notes_.push_back(text);
+  if (!pod_of_ && noted_.size() < kMaxNotes && noted_.insert(text).second) notes_.push_back(text);
   std::set<std::string>& refusals = refusals_[KeyOf(container.of)];
   if (refusals.size() < kMaxNotes && refusals.insert(text).second) ++news_;
 }

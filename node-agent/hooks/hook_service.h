@@ -93,7 +93,8 @@ class HookService {
   // A number that grows whenever there is something new to tell.
   [[nodiscard]] uint64_t news() const { return news_.load(); }
 
-  // Returns lines for people that are new: what is refused, with the reason.
+  // Returns lines for people that are new: what is refused, with the reason, and processes whose
+  // functions stay changed. In a cluster only the latter, if a debugger is why.
   std::vector<std::string> TakeNotes();
   // Returns a line for each rule that held: what it has hooked so far.
   [[nodiscard]] std::vector<std::string> Summary() const;
@@ -111,7 +112,7 @@ class HookService {
     uint64_t inode = 0;  // of the control file; 0: there is none
     std::shared_ptr<FunctionCache> cache;
   };
-  // Why a process has no hooks.
+  // Why a process has no hooks, or keeps those that are to be taken off.
   struct Failure {
     std::string container, why;
     bool operator==(const Failure&) const = default;
@@ -163,6 +164,7 @@ class HookService {
               const HookReport& report);
   bool SetFailure(int32_t pid, Failure failure);
   void Note(const Container& container, const std::string& line);
+  void NoteLeft(int32_t pid, const Container& container, const Error& error);
   [[nodiscard]] std::string Hint(const HookRule& rule) const;
   [[nodiscard]] bool IsCovered(const HookRule& rule) const;
   [[nodiscard]] const Container* ContainerOf(const std::string& pod,

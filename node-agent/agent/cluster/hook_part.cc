@@ -134,6 +134,16 @@ void HookPart::LookAgain(const std::string& name_space) {
 }
 
 bool HookPart::Poll() {
+  for (auto& [name_space, service] : services_) {
+    if (service == nullptr) continue;
+    for (const std::string& line : service->hooks.TakeNotes())
+      if (const auto end = notes_.Take(name_space, LogRate::Clock::now()))
+        note_(std::string("namespace \"")
+                  .append(name_space)
+                  .append("\": ")
+                  .append(line)
+                  .append(*end));
+  }
   const bool has_news = std::ranges::any_of(services_, [](const auto& entry) {
     return entry.second != nullptr && entry.second->told != entry.second->hooks.news();
   });

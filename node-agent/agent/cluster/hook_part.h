@@ -27,6 +27,8 @@
 #include <string>
 #include <vector>
 
+#include "lib/base/log_rate.h"
+#include "node-agent/agent/base/limits.h"
 #include "node-agent/agent/cluster/pod_table.h"
 #include "node-agent/agent/core/agent.h"
 #include "node-agent/hooks/hook_service.h"
@@ -45,8 +47,8 @@ class HookPart {
   void Restored();
   // Call it when sessions, channels or pods changed.
   void Settle();
-  // True: a service has something to tell, or containers wait no more, and sessions are to be
-  // settled.
+  // Notes processes whose functions stay changed. True: a service has something to tell, or
+  // containers wait no more, and sessions are to be settled.
   bool Poll();
   // May processes of a container (ContainerKey) get the library? Not while a process of its pod may
   // still be given back what was changed in it for an earlier session.
@@ -79,6 +81,7 @@ class HookPart {
   Agent& agent_;
   const PodTable& pods_;
   const Note note_;
+  LogRate notes_{kNotesPerSecond, kNotesAtOnce, kMaxNoted};   // by namespace
   std::map<std::string, std::unique_ptr<Service>> services_;  // by namespace
   // Containers that sessions with `attach` record, until their channels are drained.
   Containers attached_;
