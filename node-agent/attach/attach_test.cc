@@ -4,9 +4,12 @@
 #include <gtest/gtest.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/ptrace.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -394,6 +397,52 @@ TEST(LoadLibrary, LoadsOneOfTwoThatComeAtOnce) {
   std::thread other(load);
   load();
   other.join();
+  const auto ranges = hooks::ReadRanges(child.pid);
+  ASSERT_TRUE(ranges);
+  EXPECT_EQ(std::ranges::count_if(hooks::ObjectsOf(*ranges), hooks::HookTable::IsLibrary), 1);
+}
+
+// Begins an agent that sees another mount of proc, and loads when a byte comes.
+pid_t BeginBesideAnotherProc(int go, pid_t pid) {
+  const pid_t other = fork();
+  if (other != 0) return other;
+  char byte = 0;
+  const bool sees = read(go, &byte, 1) == 1 && unshare(CLONE_NEWNS) == 0 &&
+                    mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                    mount("proc", "/proc", "proc", 0, nullptr) == 0;
+  const auto loaded = LoadLibrary(
+      pid, {.library = WEFT_LIBRARY, .folder = "/.weft-attached", .container = "attached"});
+  _exit(sees && loaded ? 0 : 1);
+}
+
+// The first one has looked at the process, and reads its library, when the second one loads.
+TEST(LoadLibrary, LoadsOnceWhereTwoAgentsDoNotSeeEachOthersLock) {
+  if (geteuid() != 0) GTEST_SKIP() << "needs root, to mount proc";
+  const Executing child;
+  ASSERT_GT(child.pid, 0);
+  int go[2], status = 1;
+  ASSERT_EQ(pipe(go), 0);
+  const pid_t other = BeginBesideAnotherProc(go[0], child.pid);
+  const std::string path = testing::TempDir() + "weft_attach_" + std::to_string(getpid());
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  Status first;
+  std::thread thread([&] {
+    first = LoadLibrary(child.pid,
+                        {.library = path, .folder = "/.weft-attached", .container = "attached"});
+  });
+  std::ofstream library(path, std::ios::binary);  // waits until it is read
+  EXPECT_EQ(write(go[1], "g", 1), 1);
+  EXPECT_EQ(waitpid(other, &status, 0), other);
+  EXPECT_EQ(status, 0);
+  const std::vector<uint8_t> bytes = ReadAll(WEFT_LIBRARY);
+  library.write(reinterpret_cast<const char*>(bytes.data()),
+                static_cast<std::streamsize>(bytes.size()));
+  library.close();
+  thread.join();
+  (void)unlink(path.c_str());
+  for (const int fd : go) close(fd);
+  EXPECT_FALSE(first);
+  EXPECT_EQ(first.error().code, ErrorCode::kTimeout) << first.error().message;
   const auto ranges = hooks::ReadRanges(child.pid);
   ASSERT_TRUE(ranges);
   EXPECT_EQ(std::ranges::count_if(hooks::ObjectsOf(*ranges), hooks::HookTable::IsLibrary), 1);

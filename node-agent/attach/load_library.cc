@@ -48,8 +48,9 @@ Result<LibraryImage> ReadLibrary(const std::string& path) {
   return image;
 }
 
-// Locks /proc/PID, so that two agents do not both find no library and load one each. The kernel
-// keeps one inode for it while any agent that sees the same mount of proc has it open.
+// Locks /proc/PID, so that of two agents that find no library the second one waits. The kernel
+// keeps one inode for it while any agent that sees the same mount of proc has it open. For agents
+// that see others see LoadStopped.
 Result<UniqueFd> LockProcess(int32_t pid) {
   const std::string path = "/proc/" + std::to_string(pid);
   UniqueFd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -276,6 +277,12 @@ Status LoadStopped(const hooks::ProcessMemory& memory, const Target& target,
                    const std::vector<Provider>& providers, StopTime& stopped) {
   const auto begin = std::chrono::steady_clock::now();
   WEFT_ASSIGN(HijackedThread thread, TakeThread(memory, gates, target));
+  // An agent holds the thread that it uses, which is the first one that stops. So one that sees
+  // another mount of proc, and loads at this moment, too, has ended or is refused.
+  WEFT_ASSIGN(const bool is_there, HasLibrary(target.pid));
+  if (is_there)
+    return Fail(ErrorCode::kTimeout,
+                "another weft agent has just loaded libweft.so into it: try again");
   Loader loader(memory, target, options, image, thread);
   Status status = CheckClock(memory, thread);
   if (status) status = loader.Load();

@@ -78,15 +78,6 @@ Result<bool> CheckProgram(int32_t pid) {
   return IsGoProgram(*image);
 }
 
-// An agent that died may have left a part of one.
-bool HasLibrary(int32_t pid, const std::vector<hooks::MappedRange>& ranges) {
-  const auto memory = hooks::ProcessMemory::Open(pid);
-  return std::ranges::any_of(hooks::ObjectsOf(ranges), [&](const hooks::LoadedObject& object) {
-    return object.path.find("libweft.so") != std::string::npos &&
-           !(memory && hooks::HookTable::IsHalfLoaded(*memory, object));
-  });
-}
-
 }  // namespace
 
 ProcessStatus ParseStatus(const std::string& text) {
@@ -114,8 +105,7 @@ Result<Target> CheckTarget(int32_t pid) {
                       ? "its first thread has ended, and the kernel shows its memory no more"
                       : "it has ended, and its parent has not taken note of it");
   WEFT_ASSIGN(target.is_go, CheckProgram(pid));
-  WEFT_ASSIGN(const std::vector<hooks::MappedRange> ranges, hooks::ReadRanges(pid));
-  target.has_library = HasLibrary(pid, ranges);
+  WEFT_ASSIGN(target.has_library, HasLibrary(pid));
   const std::string auxiliary = ReadSmall(Proc(pid, "auxv"), kMaxAuxiliaryBytes);
   target.auxiliary.assign(auxiliary.begin(), auxiliary.end());
   if (target.has_library) return target;
@@ -152,6 +142,16 @@ Result<ProcessStatus> CheckThread(const Target& target, int32_t tid) {
   WEFT_ASSIGN(const ProcessStatus status, ReadStatus(Proc(target.pid, task + "status")));
   if (status.seccomp == SECCOMP_MODE_STRICT) return RefuseStrict();
   return status;
+}
+
+// An agent that died may have left a part of one.
+Result<bool> HasLibrary(int32_t pid) {
+  WEFT_ASSIGN(const std::vector<hooks::MappedRange> ranges, hooks::ReadRanges(pid));
+  const auto memory = hooks::ProcessMemory::Open(pid);
+  return std::ranges::any_of(hooks::ObjectsOf(ranges), [&](const hooks::LoadedObject& object) {
+    return object.path.find("libweft.so") != std::string::npos &&
+           !(memory && hooks::HookTable::IsHalfLoaded(*memory, object));
+  });
 }
 
 Result<bool> HasFilter(int32_t pid) {

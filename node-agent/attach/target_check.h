@@ -46,6 +46,9 @@ Status CheckTracer(const Target& target);
 // this thread.
 Result<ProcessStatus> CheckThread(const Target& target, int32_t tid);
 
+// Is the library in the process, and not by half?
+Result<bool> HasLibrary(int32_t pid);
+
 // Does a thread of the process have a seccomp filter? True also if that cannot be seen.
 // kUnsupported: one is in seccomp's strict mode.
 Result<bool> HasFilter(int32_t pid);
