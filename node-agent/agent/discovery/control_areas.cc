@@ -117,9 +117,11 @@ void ControlAreas::Drop(uint64_t inode) {
   adopted_.erase(inode);
 }
 
+// After a start of the agent, a process that maps a kept area may not have been looked at yet.
 void ControlAreas::DropUnmapped() {
   for (const uint64_t inode : finder_.UnmappedControls()) {
-    if (const auto at = adopted_.find(inode); at != adopted_.end()) at->second.area.FreePages();
+    const auto at = adopted_.find(inode);
+    if (at != adopted_.end() && finder_.HasSeen(inode)) at->second.area.FreePages();
     Drop(inode);
   }
 }

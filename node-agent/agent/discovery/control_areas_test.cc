@@ -71,6 +71,20 @@ TEST_F(ControlAreasTest, AKeptAreaThatCannotBeAdoptedAgainIsDropped) {
   EXPECT_FALSE(areas.TakeKept(other));
 }
 
+// A process that was not looked at yet may map it: what it is told holds on.
+TEST_F(ControlAreasTest, AnAreaThatNoProcessWasSeenWithKeepsItsContents) {
+  ControlAreas areas = Make();
+  const UniqueFd memory = control::MakeProcessArea();
+  const uint32_t word = 7;
+  ASSERT_EQ(pwrite(memory.get(), &word, sizeof(word), WEFT_CONTROL_ARENA_OFFSET), 4);
+  ASSERT_TRUE(areas.Adopt("pod/main", 7, CopyFd(memory), {}));
+  areas.DropUnmapped();
+  EXPECT_TRUE(areas.AdoptedFor("pod/main").empty());
+  uint32_t now = 0;
+  EXPECT_EQ(pread(memory.get(), &now, sizeof(now), WEFT_CONTROL_ARENA_OFFSET), 4);
+  EXPECT_NE(now, 0u);
+}
+
 TEST_F(ControlAreasTest, OneProcessOrNamespaceLeavesRoomForOthers) {
   ControlAreas areas = Make();
   uint64_t inode = 1;

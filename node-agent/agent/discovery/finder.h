@@ -79,6 +79,8 @@ class Finder {
   void LookAtAll();
   // Returns the control areas that no process mapped in the last rounds.
   [[nodiscard]] std::vector<uint64_t> UnmappedControls() const;
+  // Has a process mapped this memory since this agent began?
+  [[nodiscard]] bool HasSeen(uint64_t inode) const { return known_.contains(inode); }
 
   // Do processes that should map this control file map it, or memory that the library made?
   enum class Sight : uint8_t {
