@@ -83,6 +83,9 @@ class Chart(ClusterTest):
         helm("upgrade", "weft", CHART, "--reuse-values", "--set",
              "crds=null,metrics=null,agent.kernel=null,relay.storage=null,webhook.port=null,controller=null")
         self.assert_ready()
+        # As docs/operations.md has it.
+        helm("upgrade", "weft", CHART, "--reset-then-reuse-values")
+        self.assert_ready()
         # The definition is there again, and the controller looks after its Traces.
         self.apply(trace("again", "none"))
         kubectl("wait", "--for=condition=Accepted", "trace/again", f"--timeout={PATIENCE:.0f}s")
@@ -132,7 +135,10 @@ class Chart(ClusterTest):
         kubectl("delete", "namespace", name, f"--timeout={PATIENCE:.0f}s")
 
     def assert_older_definition_is_told(self):
-        """One that lacks a field; the upgrade writes it anew."""
+        """One that lacks a field; the upgrade writes it anew. A Trace that records can be deleted meanwhile."""
+        name = self.namespace("earlier", INJECT)
+        self.apply(client("held", labels={"app": "held"}), trace("held", "held"), namespace=name)
+        self.wait_for(lambda: get(name, "trace", "held")["metadata"].get("finalizers"), "the Trace has no session")
         path = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/duration"
         kubectl("patch", "crd", "traces.weft.dev", "--type=json", "-p",
                 f'[{{"op": "remove", "path": "{path}"}}]')
@@ -141,6 +147,7 @@ class Chart(ClusterTest):
                       "the controller does not notice the older definition")
         self.wait_for(lambda: get(SYSTEM, "deployment", "weft-controller")["status"].get("readyReplicas", 0) == 0,
                       "the controller stays ready")
+        kubectl("-n", name, "delete", "trace", "held", f"--timeout={PATIENCE:.0f}s")
 
     def assert_deleted_definition_is_told(self):
         """Deletes the definition of Traces, and with it all Traces, while the controller runs. The upgrade makes it
