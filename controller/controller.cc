@@ -32,7 +32,7 @@ Controller::Controller(kube::Client& client, const Options& options, metrics::Re
     : client_(client),
       cache_(queue_),
       reconciler_(client, cache_, options.relay, options.name_space, options.instance,
-                  options.uninstalling, options.served_namespaces),
+                  options.uninstalling, options.served_namespaces, options.traces_per_namespace),
       delivery_(client, cache_, options.library, options.name_space, options.instance),
       certificates_(client, {.name_space = options.name_space}),
       definitions_(client),
@@ -79,10 +79,8 @@ void Controller::CountTraces() {
   std::map<std::string, int> phases;
   for (const char* phase : {"Pending", "Recording", "Paused", "Draining", "Completed", "Failed"})
     phases[phase] = 0;
-  for (const Json& trace : cache_.Traces()) {
-    const std::string phase = kube::TextAt(trace, {"status", "phase"});
-    ++phases[phase.empty() ? "Pending" : phase];
-  }
+  for (const auto& [phase, count] : cache_.Phases())
+    phases[phase.empty() ? "Pending" : phase] += count;
   for (const auto& [phase, count] : phases)
     metrics_.Set(metrics::Id::kControllerTraces, {phase}, count);
 }

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <optional>
@@ -38,6 +39,7 @@ struct Options {
   api::RelayEndpoints relay;
   Library library;
   api::LabelSelector served_namespaces;               // others get no library
+  std::size_t traces_per_namespace = SIZE_MAX;        // at most
   bool uninstalling = false;                          // only ends what there is: uninstall.h
   std::function<bool()> leads = [] { return true; };  // any thread
 };

@@ -28,6 +28,7 @@ struct Flags {
   std::vector<std::string> libraries;
   weft::api::RelayEndpoints relay;
   std::string namespace_selector = "{}";
+  std::size_t traces_per_namespace = SIZE_MAX;
   bool uninstall = false;
 };
 
@@ -57,6 +58,7 @@ weft::Status Run(Flags flags) {
       .relay = flags.relay,
       .library = std::move(library),
       .served_namespaces = served.value_or(weft::api::LabelSelector{}),
+      .traces_per_namespace = flags.traces_per_namespace,
       .uninstalling = flags.uninstall};
   std::optional<weft::kube::Leadership> leadership;
   if (!flags.uninstall) {
@@ -108,6 +110,8 @@ int main(int argc, char** argv) {
   app.add_option("--relay-data", flags.relay.data, "HOST:PORT of data connections")->required();
   app.add_option("--namespace-selector", flags.namespace_selector,
                  "namespaces whose running programs may get the library: a label selector in JSON");
+  app.add_option("--traces-per-namespace", flags.traces_per_namespace,
+                 "most Traces of one namespace; further ones are not recorded; default: any");
   app.add_flag("--uninstall", flags.uninstall,
                "stop the running controller, drain all Traces, remove their finalizers, and exit");
   CLI11_PARSE(app, argc, argv);

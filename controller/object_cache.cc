@@ -222,6 +222,30 @@ std::vector<Json> ObjectCache::Traces() const {
   return out;
 }
 
+std::map<std::string, int> ObjectCache::Phases() const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::map<std::string, int> phases;
+  for (const auto& [key, trace] : traces_) ++phases[TextAt(trace, {"status", "phase"})];
+  return phases;
+}
+
+std::size_t ObjectCache::CountOlder(const ObjectKey& trace, std::size_t most) const {
+  const auto age = [](const Json& one) {
+    return std::pair(TextAt(one, {"metadata", "creationTimestamp"}),
+                     TextAt(one, {"metadata", "uid"}));
+  };
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = traces_.find(trace);
+  if (found == traces_.end()) return 0;
+  const auto own = age(found->second);
+  std::size_t older = 0;
+  for (auto at = traces_.lower_bound({trace.name_space, ""});
+       at != traces_.end() && at->first.name_space == trace.name_space && older < most; ++at) {
+    if (age(at->second) < own) ++older;
+  }
+  return older;
+}
+
 std::vector<api::TraceSession> ObjectCache::Sessions(const ObjectKey& trace) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   std::vector<api::TraceSession> out;

@@ -47,6 +47,10 @@ class ObjectCache {
   // Here and below a ClusterTrace is a Trace without a namespace.
   std::optional<Json> Trace(const ObjectKey& key) const;
   std::vector<Json> Traces() const;
+  // How many Traces have each phase of status.phase.
+  std::map<std::string, int> Phases() const;
+  // Counts the Traces of a Trace's namespace that were made before it, up to `most`.
+  std::size_t CountOlder(const ObjectKey& trace, std::size_t most) const;
   std::vector<api::TraceSession> Sessions(const ObjectKey& trace) const;
   std::vector<PodFacts> Pods(const std::string& name_space) const;
   std::map<std::string, NodeFacts> Nodes() const;

@@ -114,6 +114,26 @@ TEST(ObjectCache, ClusterWideSessionQueuesItsClusterTrace) {
   EXPECT_TRUE(cache.Trace({"weft", "t"}).has_value());
 }
 
+TEST(ObjectCache, CountsOlderTracesOfANamespace) {
+  WorkQueue queue;
+  ObjectCache cache(queue);
+  const auto made = [](const std::string& name_space, const std::string& name, int second,
+                       const char* uid) {
+    Json trace = Object(name_space, name);
+    trace["metadata"]["creationTimestamp"] = "2026-11-29T10:00:0" + std::to_string(second) + "Z";
+    trace["metadata"]["uid"] = uid;
+    return trace;
+  };
+  cache.Replace(ObjectCache::kTraces,
+                {made("a", "x", 3, "1"), made("b", "a", 3, "2"), made("b", "b", 2, "4"),
+                 made("b", "c", 2, "3"), made("c", "x", 1, "5")});
+  EXPECT_EQ(cache.CountOlder({"b", "a"}, 9), 2U);
+  EXPECT_EQ(cache.CountOlder({"b", "a"}, 1), 1U) << "counted no further";
+  EXPECT_EQ(cache.CountOlder({"b", "b"}, 9), 1U) << "of one second, by uid";
+  EXPECT_EQ(cache.CountOlder({"b", "c"}, 9), 0U);
+  EXPECT_EQ(cache.CountOlder({"b", "none"}, 9), 0U);
+}
+
 TEST(ObjectCache, DeliversToLabelledNamespace) {
   WorkQueue queue;
   ObjectCache cache(queue);

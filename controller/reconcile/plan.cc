@@ -329,7 +329,8 @@ class Planner {
 
     const bool good = s_.problem.empty();
     Set(api::kConditionAccepted, good ? ConditionStatus::kTrue : ConditionStatus::kFalse,
-        good ? "Valid" : "InvalidSpec", s_.problem);
+        good ? "Valid" : s_.problem_reason, s_.problem);
+    if (s_.problem_reason == kTooManyTraces) Again(s_.now + kTooManyAgain);
     if (Drains()) {
       FillEnd();
     } else {
@@ -486,7 +487,8 @@ class Planner {
                          : trace_.spec.paused    ? api::Phase::kPaused
                                                  : api::Phase::kRecording;
     if (!good && sessions_ == 0) {
-      Set(api::kConditionReady, ConditionStatus::kFalse, "InvalidSpec", "the spec is not accepted");
+      Set(api::kConditionReady, ConditionStatus::kFalse, s_.problem_reason,
+          "the Trace is not accepted");
     } else if (cluster_wide_ ? selected_nodes_.empty() : selected_.empty()) {
       // Nodes that had such pods go on listening.
       Set(api::kConditionReady, ready ? ConditionStatus::kTrue : ConditionStatus::kFalse,
@@ -549,7 +551,7 @@ class Planner {
           now.type == api::kConditionDrained ||
           (now.type == api::kConditionReceiving && now.reason != "NotOffered"))
         continue;
-      if (now.type == api::kConditionReady && now.reason == "InvalidSpec") continue;
+      if (now.type == api::kConditionReady && now.reason == s_.problem_reason) continue;
       const bool is_of_nodes =
           now.type == api::kConditionKernelTracing || now.type == api::kConditionBuffersGranted ||
           now.type == api::kConditionFunctionsHooked || now.type == api::kConditionPreloadKept ||
@@ -563,7 +565,7 @@ class Planner {
       plan_.notes.push_back(
           {.warning = is_of_nodes || now.reason == "NotOffered" || now.reason == "NoPods" ||
                       now.reason == "NoNodes" || now.reason == "NothingTraced" ||
-                      now.reason == "InvalidSpec" || (is_end && events.missing > 0),
+                      now.reason == s_.problem_reason || (is_end && events.missing > 0),
            .reason = now.reason,
            .text = std::move(text)});
     }

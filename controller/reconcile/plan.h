@@ -49,9 +49,14 @@ inline constexpr std::chrono::seconds kRestartWindow{30};
 // By then the library is in the namespace, and the webhook knows.
 inline constexpr std::chrono::seconds kRestartAge{5};
 
+// The reason of a problem that ends when other Traces are deleted, and how soon that is seen.
+inline constexpr const char* kTooManyTraces = "TooManyTraces";
+inline constexpr std::chrono::seconds kTooManyAgain{10};
+
 struct Situation {
   api::Trace trace;
-  std::string problem;  // why the spec cannot be acted on; "": it can
+  std::string problem;  // why the Trace cannot be acted on; "": it can
+  std::string problem_reason = "InvalidSpec";
   NamespaceFacts name_space;
   std::vector<PodFacts> pods;               // of the namespace
   std::vector<api::TraceSession> sessions;  // of the Trace

@@ -118,6 +118,19 @@ TEST_F(Life, RefusedSpecLeavesRunningSessions) {
   EXPECT_EQ(s_.trace.status.phase, Phase::kRecording);
 }
 
+TEST_F(Life, ATraceThatIsOneTooManyIsLookedAtAgain) {
+  AddPod("a", "n1");
+  s_.problem = "the namespace has as many Traces as it may have";
+  s_.problem_reason = kTooManyTraces;
+  const Plan plan = Step();
+  EXPECT_TRUE(plan.apply.empty());
+  EXPECT_EQ(Reasons(plan), "TooManyTraces ");
+  EXPECT_EQ(plan.again, s_.now + kTooManyAgain);
+  s_.problem.clear();
+  s_.problem_reason = Situation().problem_reason;
+  EXPECT_EQ(Step().apply.size(), 1u);
+}
+
 TEST_F(Life, AChangedSpecIsReadyWhenTheNodesHaveIt) {
   AddPod("a", "n1");
   Step();

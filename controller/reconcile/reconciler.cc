@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "lib/api/filters.h"
+#include "lib/api/names.h"
 #include "lib/api/write.h"
 #include "lib/kube/library.h"
 
@@ -72,6 +73,15 @@ Json SessionBody(const api::Trace& trace, api::TraceSession session) {
 
 }  // namespace
 
+// What goes on, or is over, is left as it is.
+std::string Reconciler::WhyOneTooMany(const ObjectKey& key, const Situation& situation) const {
+  const api::Trace& trace = situation.trace;
+  const bool is_new = situation.sessions.empty() && trace.status.completion_time.empty() &&
+                      trace.metadata.deletion_timestamp.empty();
+  if (!is_new || IsClusterWide(trace)) return "";
+  return api::CheckTraceCount(cache_.CountOlder(key, traces_per_namespace_), traces_per_namespace_);
+}
+
 Situation Reconciler::Look(const ObjectKey& key, const Json& object,
                            const std::vector<api::TraceSession>& sessions) {
   Situation situation;
@@ -92,6 +102,10 @@ Situation Reconciler::Look(const ObjectKey& key, const Json& object,
   for (const api::TraceSession& session : sessions) {
     if (session.spec.trace_uid == situation.trace.metadata.uid)
       situation.sessions.push_back(session);
+  }
+  if (std::string why = WhyOneTooMany(key, situation); situation.problem.empty() && !why.empty()) {
+    situation.problem = std::move(why);
+    situation.problem_reason = kTooManyTraces;
   }
   situation.nodes = cache_.Nodes();
   situation.own_namespace = own_namespace_;

@@ -4,6 +4,7 @@
 #define WEFT_CONTROLLER_RECONCILE_RECONCILER_H_
 
 #include <chrono>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <random>
@@ -26,16 +27,18 @@ inline constexpr std::chrono::seconds kEvictAgain{10};
 class Reconciler {
  public:
   // `relay` takes every Trace. `own_namespace` is weft's, `instance` this pod's name, for Events.
-  // `uninstalling`: from now on. `served_namespaces`: others get no library.
+  // `uninstalling`: from now on. `served_namespaces`: others get no library. A namespace's oldest
+  // `traces_per_namespace` Traces are recorded.
   Reconciler(kube::Client& client, const ObjectCache& cache, api::RelayEndpoints relay,
              std::string own_namespace, std::string instance, bool uninstalling = false,
-             api::LabelSelector served_namespaces = {})
+             api::LabelSelector served_namespaces = {}, std::size_t traces_per_namespace = SIZE_MAX)
       : client_(client),
         cache_(cache),
         relay_(std::move(relay)),
         own_namespace_(std::move(own_namespace)),
         instance_(std::move(instance)),
         served_namespaces_(std::move(served_namespaces)),
+        traces_per_namespace_(traces_per_namespace),
         uninstalling_since_(uninstalling ? std::optional(std::chrono::system_clock::now())
                                          : std::nullopt),
         random_(std::random_device{}()) {}
@@ -54,6 +57,8 @@ class Reconciler {
     kube::WallTime at;
   };
 
+  // Why a Trace that is new is one too many of its namespace; "": it is not.
+  [[nodiscard]] std::string WhyOneTooMany(const ObjectKey& key, const Situation& situation) const;
   Situation Look(const ObjectKey& key, const Json& object,
                  const std::vector<api::TraceSession>& sessions);
   Status Do(Situation& situation, Plan& plan);
@@ -78,6 +83,7 @@ class Reconciler {
   const std::string own_namespace_;
   const std::string instance_;
   const api::LabelSelector served_namespaces_;
+  const std::size_t traces_per_namespace_;
   const std::optional<kube::WallTime> uninstalling_since_;
   std::mt19937_64 random_;
   std::map<ObjectKey, Written> written_;

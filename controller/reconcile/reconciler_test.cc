@@ -11,6 +11,7 @@
 namespace weft::controller {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -118,6 +119,39 @@ const std::string kEvent = "POST /apis/events.k8s.io/v1/namespaces/shop/events";
 TEST_F(Reconciling, TheFinalizerIsThereBeforeAnySession) {
   EXPECT_THAT(Requests(), ElementsAre("PATCH traces/t", kSession, kStatus));
   EXPECT_TRUE(result_);
+}
+
+TEST_F(Reconciling, ATraceThatIsOneTooManyGetsNoSession) {
+  Json older = Trace();
+  older["metadata"]["name"] = "older";
+  older["metadata"]["uid"] = "0e0d3c6e-6a1a-4d31-8f5c-2d3a5b7c9e10";
+  Reconciler bounded(client_, cache_, {.name = "r", .control = "r:1", .data = "r:2"}, "weft", "pod",
+                     false, {}, /*traces_per_namespace=*/1);
+  const auto reason = [&] {
+    EXPECT_TRUE(bounded.Reconcile(kTrace));
+    const Json said = Json::parse(api_->requests().back().body);
+    return said.value("reason", "");
+  };
+  cache_.Replace(ObjectCache::kTraces, {older, Trace()});
+  EXPECT_EQ(reason(), "TooManyTraces");
+  for (const kube::HttpRequest& request : api_->requests())
+    EXPECT_FALSE(request.target.contains("/tracesessions/")) << request.target;
+  cache_.Replace(ObjectCache::kTraces, {Trace()});
+  EXPECT_THAT(Requests(), Contains(kSession));
+}
+
+TEST_F(Reconciling, ATraceThatRecordsIsNotOneTooMany) {
+  EXPECT_THAT(Requests(), Contains(kSession));
+  AgentSays("Ready", 5);
+  Json older = Trace();
+  older["metadata"]["name"] = "older";
+  older["metadata"]["uid"] = "0e0d3c6e-6a1a-4d31-8f5c-2d3a5b7c9e10";
+  cache_.Replace(ObjectCache::kTraces, {older, Trace()});
+  Reconciler bounded(client_, cache_, {.name = "r", .control = "r:1", .data = "r:2"}, "weft", "pod",
+                     false, {}, /*traces_per_namespace=*/1);
+  EXPECT_TRUE(bounded.Reconcile(kTrace));
+  for (const kube::HttpRequest& request : api_->requests())
+    EXPECT_FALSE(request.body.contains("TooManyTraces")) << request.body;
 }
 
 TEST_F(Reconciling, ResumesAfterAFailureHalfWay) {

@@ -96,6 +96,13 @@ std::string CheckPatternChars(std::string_view text, std::string_view more) {
 
 }  // namespace
 
+std::string CheckTraceCount(std::size_t others, std::size_t most) {
+  if (others < most) return "";
+  return "the namespace has as many Traces as it may have, " + std::to_string(most) +
+         ", also counting those that are over: delete some, or ask an administrator for more (the "
+         "chart's value traces.perNamespace)";
+}
+
 std::string CheckDnsLabel(std::string_view text) {
   if (text.size() > limits::kDnsLabel) return TooLong(limits::kDnsLabel);
   if (IsDnsPart(text)) return "";

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks single strings: Kubernetes names and labels, and weft's patterns. Each function returns ""
-// for a valid string, else a phrase that follows the field's path ("must ..."). Thread-safety: pure
-// functions.
+// Checks single values of a Trace: Kubernetes names and labels, and weft's patterns. Each function
+// returns "" for a valid value, else a phrase that follows the field's path ("must ...").
+// Thread-safety: pure functions.
 #ifndef WEFT_LIB_API_NAMES_H_
 #define WEFT_LIB_API_NAMES_H_
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 namespace weft::api {
+
+// Returns a whole sentence if a namespace that has `others` Traces may have no further one.
+std::string CheckTraceCount(std::size_t others, std::size_t most);
 
 // Checks an RFC 1123 label: namespaces, containers.
 std::string CheckDnsLabel(std::string_view text);

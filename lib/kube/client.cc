@@ -120,6 +120,19 @@ Result<ObjectList> Client::List(const Address& collection, const Selection& sele
   }
 }
 
+// Source: the Kubernetes API conventions, ListMeta.remainingItemCount.
+Result<std::size_t> Client::Count(const Address& collection) {
+  WEFT_ASSIGN(const Json page,
+              Send({.method = "GET", .target = Target(collection, {{"limit", "1"}})}));
+  const Json* items = At(page, {"items"});
+  const std::size_t shown = items != nullptr && items->is_array() ? items->size() : 0;
+  if (TextAt(page, {"metadata", "continue"}).empty()) return shown;
+  const Json* rest = At(page, {"metadata", "remainingItemCount"});
+  if (rest == nullptr || !rest->is_number_unsigned())
+    return Fail(ErrorCode::kUnsupported, "the API server does not count what it has");
+  return shown + rest->get<std::size_t>();
+}
+
 Result<WatchEnd> Client::Watch(const Address& collection, const Selection& selection,
                                std::string& version, const std::stop_token& stop,
                                const std::function<void(WatchEvent)>& on_event) {

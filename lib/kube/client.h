@@ -53,6 +53,8 @@ class Client {
   Result<Json> Get(const Address& object);
   Result<ObjectList> List(const Address& collection, const Selection& selection = {},
                           const std::stop_token& stop = {});
+  // Returns how many objects a collection has; reads at most one of them.
+  Result<std::size_t> Count(const Address& collection);
   // Events from `version` on, which is moved along with them. `on_event` gets no bookmarks and no
   // errors.
   Result<WatchEnd> Watch(const Address& collection, const Selection& selection,

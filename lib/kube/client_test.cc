@@ -162,6 +162,18 @@ TEST(Client, AListIsReadPageByPageAndBegunAgainWhenItExpired) {
   EXPECT_THAT(server.seen()[0].head, HasSubstr("?fieldSelector=a%3Db&labelSelector=c&limit=500"));
 }
 
+TEST(Client, CountsACollectionByOnePage) {
+  std::string page = R"({"metadata":{"continue":"next","remainingItemCount":41},"items":[{}]})";
+  LoopbackServer server([&](const SeenRequest&, const Write& write) { write(Answer(200, page)); });
+  Client client = MakeClient(server);
+  EXPECT_EQ(client.Count(kAllTraces).value_or(0), 42U);
+  EXPECT_THAT(server.seen()[0].head, HasSubstr("?limit=1 "));
+  page = R"({"metadata":{},"items":[]})";
+  EXPECT_EQ(client.Count(kAllTraces).value_or(7), 0U);
+  page = R"({"metadata":{"continue":"next"},"items":[{}]})";
+  EXPECT_FALSE(client.Count(kAllTraces));
+}
+
 // One line of a watch, with its newline.
 std::string Line(const std::string& type, const std::string& version) {
   return R"({"type":")" + type + R"(","object":{"metadata":{"resourceVersion":")" + version +

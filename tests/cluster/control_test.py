@@ -39,6 +39,7 @@ def variables(pod):
 class Control(WeftTest):
     LOADED = ("weft-controller", "weft-webhook", "shell")
     READY = ("deployment/weft-controller", "deployment/weft-webhook")
+    VALUES = "traces.perNamespace=2"
 
     def wait_for_reason(self, namespace, name, reason, kind="Ready"):
         self.wait_for(lambda: self.condition(namespace, name, kind)["reason"] == reason,
@@ -225,6 +226,22 @@ class Control(WeftTest):
         kubectl("-n", name, "delete", "trace", "filtered", "--wait=false")
         kubectl(*change, '{"spec": {"paused": true}, "metadata": {"finalizers": null}}')
         self.assertEqual(get(name, "trace")["items"], [])
+
+    def test_a_namespace_has_so_many_traces_and_no_more(self):
+        """The webhook refuses another one. What was made without it is recorded in its turn."""
+        name = self.namespace("crowded")
+        self.apply(trace("first", "none"), trace("second", "none"), namespace=name)
+        why = "the namespace has as many Traces as it may have, 2, also counting those that are over"
+        many = trace("many", "none")
+        made = get(name, "trace", "second")["metadata"]["creationTimestamp"]
+        self.wait_for(lambda: time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()) > made, "the clock stands still")
+        self.wait_for(lambda: why in self.refusal(name, many["spec"], "--dry-run=server"), "it is not refused")
+        with self.without_the_webhook_for_traces():
+            self.wait_for(lambda: self.apply(many, namespace=name, check=False).returncode == 0, "it is refused")
+        self.wait_for_reason(name, "many", "TooManyTraces", "Accepted")
+        self.assertIn(why, self.condition(name, "many", "Accepted")["message"])
+        kubectl("-n", name, "delete", "trace", "first", f"--timeout={PATIENCE:.0f}s")
+        self.wait_for_reason(name, "many", "Valid", "Accepted")
 
     def test_another_controller_takes_over(self):
         name = self.injected_namespace("lead")

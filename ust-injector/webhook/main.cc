@@ -25,6 +25,7 @@ struct Flags {
   std::uint16_t health_port = 8080;
   std::string secret = "weft-webhook-tls";
   std::string name_space;
+  std::size_t traces_per_namespace = SIZE_MAX;
 };
 
 void Log(const weft::Error& error) { spdlog::warn("{}", error.message); }
@@ -59,7 +60,13 @@ weft::Status Run(Flags flags) {
       [&](const Json& object, const std::string& name_space, const auto& left_alone) {
         notices.Post(object, name_space, left_alone);
       },
-      metrics);
+      metrics,
+      [&](const std::string& name_space) {
+        auto count = client.Count({.resource = weft::kube::kTraces, .name_space = name_space});
+        if (!count) Log(count.error());
+        return count;
+      },
+      flags.traces_per_namespace);
   WEFT_ASSIGN(const auto server,
               weft::http::Server::Start({.port = flags.port,
                                          .tls = true,
@@ -110,6 +117,8 @@ int main(int argc, char** argv) {
   app.add_option("--health-port", flags.health_port, "port of /healthz, /readyz, /metrics");
   app.add_option("--namespace", flags.name_space, "weft's own namespace; default: this pod's");
   app.add_option("--secret", flags.secret, "name of the Secret with the certificate");
+  app.add_option("--traces-per-namespace", flags.traces_per_namespace,
+                 "most Traces of one namespace; further ones are refused; default: any");
   CLI11_PARSE(app, argc, argv);
 
   weft::BlockStopSignals();

@@ -11,20 +11,17 @@ namespace {
 
 bool IsPod(const AdmissionRequest& review) { return review.group.empty() && review.kind == "Pod"; }
 
-std::string AnswerTrace(const AdmissionRequest& review) {
-  const Json refusal = WhyRefused(review);
-  return refusal.is_null() ? AllowReview(review.uid, Json::array())
-                           : RefuseReview(review.uid, refusal);
-}
-
 }  // namespace
 
 Service::Service(const std::string& own_namespace, FactsOf facts_of, Notify notify,
-                 metrics::Registry& metrics)
+                 metrics::Registry& metrics, CountTraces count_traces,
+                 std::size_t traces_per_namespace)
     : untouched_({own_namespace, "kube-system"}),
       facts_of_(std::move(facts_of)),
       notify_(std::move(notify)),
-      metrics_(metrics) {}
+      metrics_(metrics),
+      count_traces_(std::move(count_traces)),
+      traces_per_namespace_(traces_per_namespace) {}
 
 void Service::Count(const char* result, const std::string& reason) {
   metrics_.Add(metrics::Id::kWebhookPods, {result, reason});
@@ -45,6 +42,18 @@ std::string Service::AnswerPod(const AdmissionRequest& review) {
   const bool creates = review.operation == "CREATE";
   return AllowReview(review.uid, creates ? Patch(review.object, review.name_space, review.dry_run)
                                          : Json::array());
+}
+
+// The controller does not record what is one too many (Accepted, TooManyTraces): where they cannot
+// be counted now, or several are made at once, a Trace is allowed.
+std::string Service::AnswerTrace(const AdmissionRequest& review) {
+  Json refusal = WhyRefused(review);
+  if (refusal.is_null() && review.operation == "CREATE" && !review.name_space.empty()) {
+    if (const auto others = count_traces_(review.name_space))
+      refusal = WhyOneTooMany(*others, traces_per_namespace_);
+  }
+  return refusal.is_null() ? AllowReview(review.uid, Json::array())
+                           : RefuseReview(review.uid, refusal);
 }
 
 http::Response Service::Answer(const http::Request& request) {

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "lib/base/result.h"
 #include "lib/http/server.h"
 #include "lib/metrics/registry.h"
 #include "ust-injector/webhook/mutation.h"
@@ -25,14 +26,18 @@ class Service {
   using Notify = std::function<void(const Json& pod, const std::string& name_space,
                                     const LeftAlone& left_alone)>;
 
+  using CountTraces = std::function<Result<std::size_t>(const std::string& name_space)>;
+
   // The service never touches pods of `own_namespace` and of kube-system.
+  // `traces_per_namespace`: a namespace that has so many, or more, gets none.
   Service(const std::string& own_namespace, FactsOf facts_of, Notify notify,
-          metrics::Registry& metrics);
+          metrics::Registry& metrics, CountTraces count_traces, std::size_t traces_per_namespace);
 
   http::Response Answer(const http::Request& request);
 
  private:
   std::string AnswerPod(const AdmissionRequest& review);
+  std::string AnswerTrace(const AdmissionRequest& review);
   Json Patch(const Json& pod, const std::string& name_space, bool dry_run);
   void Count(const char* result, const std::string& reason);
 
@@ -40,6 +45,8 @@ class Service {
   const FactsOf facts_of_;
   const Notify notify_;
   metrics::Registry& metrics_;
+  const CountTraces count_traces_;
+  const std::size_t traces_per_namespace_;
 };
 
 }  // namespace weft::webhook

@@ -36,12 +36,16 @@ class ServiceTest : public testing::Test {
 
   ClusterFacts facts_{.library = Library{"weft-lib-0", {"amd64"}}, .node_architectures = {"amd64"}};
   std::vector<std::string> notices_;
+  Result<std::size_t> traces_ = 0;
   metrics::Registry metrics_{metrics::Part::kWebhook};
-  Service service_{"weft", [this](const std::string&) { return facts_; },
+  Service service_{"weft",
+                   [this](const std::string&) { return facts_; },
                    [this](const Json&, const std::string& name_space, const LeftAlone& left) {
                      notices_.push_back(name_space + " " + left.reason);
                    },
-                   metrics_};
+                   metrics_,
+                   [this](const std::string&) { return traces_; },
+                   /*traces_per_namespace=*/2};
 };
 
 TEST_F(ServiceTest, APodIsPatched) {
@@ -79,6 +83,27 @@ TEST_F(ServiceTest, ATraceIsAllowedUnchangedOrRefused) {
   EXPECT_EQ(refused["status"]["details"]["causes"][0]["field"], "spec.duration");
   review["request"]["object"]["spec"] = Json::parse(R"({"user":{"events":[{"name":"a:*"}]}})");
   EXPECT_EQ(Response(review.dump(), "/check"), Json::parse(R"({"uid":"u","allowed":true})"));
+}
+
+TEST_F(ServiceTest, ANewTraceThatIsOneTooManyIsRefused) {
+  Json review = Json::parse(Review("shop"));
+  review["request"]["kind"] = {{"group", "weft.dev"}, {"version", "v1alpha1"}, {"kind", "Trace"}};
+  review["request"]["object"] =
+      Json::parse(R"({"metadata":{"name":"t"},"spec":{"user":{"events":[{"name":"a:*"}]}}})");
+  const auto response = [&] { return Response(review.dump(), "/check"); };
+  traces_ = 1;
+  EXPECT_EQ(response()["allowed"], true);
+  traces_ = 2;
+  EXPECT_EQ(response()["status"]["code"], 403);
+  EXPECT_EQ(response()["status"]["message"],
+            "the namespace has as many Traces as it may have, 2, also counting those that are "
+            "over: delete some, or ask an administrator for more (the chart's value "
+            "traces.perNamespace)");
+  traces_ = Fail(ErrorCode::kIo, "the API server is away");
+  EXPECT_EQ(response()["allowed"], true);
+  traces_ = 2;
+  review["request"]["operation"] = "UPDATE";
+  EXPECT_EQ(response()["allowed"], true);
 }
 
 TEST_F(ServiceTest, RefusesReviewsAtAnotherPath) {

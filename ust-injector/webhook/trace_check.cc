@@ -7,6 +7,7 @@
 
 #include "lib/api/filters.h"
 #include "lib/api/limits.h"
+#include "lib/api/names.h"
 #include "lib/kube/json.h"
 
 namespace weft::webhook {
@@ -70,6 +71,12 @@ Json WhyRefused(const AdmissionRequest& request) {
             {"kind", request.kind},
             {"name", Safe(name)},
             {"causes", std::move(causes)}}}};
+}
+
+Json WhyOneTooMany(std::size_t others, std::size_t most) {
+  const std::string why = api::CheckTraceCount(others, most);
+  if (why.empty()) return nullptr;
+  return {{"status", "Failure"}, {"reason", "Forbidden"}, {"code", 403}, {"message", why}};
 }
 
 }  // namespace weft::webhook

@@ -16,6 +16,10 @@ bool IsTrace(const AdmissionRequest& request);
 // each problem of its name and spec. Returns null if there is none.
 Json WhyRefused(const AdmissionRequest& request);
 
+// Returns the Status that refuses a new Trace of a namespace that has `others`; null: it may have
+// one more.
+Json WhyOneTooMany(std::size_t others, std::size_t most);
+
 }  // namespace weft::webhook
 
 #endif  // WEFT_UST_INJECTOR_WEBHOOK_TRACE_CHECK_H_
