@@ -42,7 +42,8 @@ AgentParts::AgentParts(ipc::Loop& loop, std::string dir, const JournalFiles& jou
             if (channel != nullptr) pools.Return(channel->container, before, ring.bytes);
           }),
       rings(
-          {.sessions = sessions,
+          {.loop = loop,
+           .sessions = sessions,
            .pending_stops = pending_stops,
            .processes = processes,
            .finder = finder,
@@ -51,7 +52,8 @@ AgentParts::AgentParts(ipc::Loop& loop, std::string dir, const JournalFiles& jou
            .keeper = keeper,
            .note = NoteTo(listener),
            .note_of = [this](const std::string& of, const std::string& text) { NoteOf(of, text); },
-           .adopted = [this](const RingEntry& ring) { notifier.TellRing(ring); }}),
+           .adopted = [this](const RingEntry& ring) { notifier.TellRing(ring); },
+           .counted = [&listener](Session& session) { listener.SessionChanged(session); }}),
       consumers(
           loop, keeper, NoteTo(listener),
           [this](ConsumerLink& link, ipc::Message message) {
