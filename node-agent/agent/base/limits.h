@@ -45,14 +45,6 @@ inline constexpr uint32_t kTriesOfUnfinished = 5;
 inline constexpr uint32_t kLooksForMissing = 2;
 // Names of ring sets that are remembered for a channel: a program can announce names without end.
 inline constexpr size_t kMaxNames = size_t{1} << 17;
-// Ring sets that no consumer reads, counted in one batch: so many, with so many slots.
-inline constexpr size_t kMaxLateRingsAtOnce = 1024;
-inline constexpr size_t kMaxLateSlotsAtOnce = 16384;
-// Processes can write names and announce ring sets without end. After the agent has taken names or
-// counts, it leaves such work for kRegistryRest times as long as it took, at most for
-// kLongestRegistryRest.
-inline constexpr int kRegistryRest = 20;
-inline constexpr std::chrono::seconds kLongestRegistryRest{2};
 // Size of the FIFO in which 32,768 names can wait, best effort: the kernel limits what the pipes of
 // an unprivileged user hold. One read takes kNamesBytesAtOnce, which is what a new pipe holds.
 inline constexpr int kNamesBytes = 1 << 20;

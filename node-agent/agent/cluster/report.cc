@@ -268,7 +268,8 @@ void SetRelay(api::SessionStatus& status, const Session& session, kube::WallTime
 }  // namespace
 
 bool IsDrained(const Session& session) {
-  return std::ranges::all_of(session.channels, [](const SessionChannel& c) { return c.is_over(); });
+  return std::ranges::all_of(
+      session.channels, [](const SessionChannel& c) { return c.phase == ChannelPhase::kDrained; });
 }
 
 api::SessionStatus MakeStatus(const Session& session, const SelectedPods& pods,

@@ -42,8 +42,7 @@ AgentParts::AgentParts(ipc::Loop& loop, std::string dir, const JournalFiles& jou
             if (channel != nullptr) pools.Return(channel->container, before, ring.bytes);
           }),
       rings(
-          {.loop = loop,
-           .sessions = sessions,
+          {.sessions = sessions,
            .pending_stops = pending_stops,
            .processes = processes,
            .finder = finder,
@@ -52,8 +51,7 @@ AgentParts::AgentParts(ipc::Loop& loop, std::string dir, const JournalFiles& jou
            .keeper = keeper,
            .note = NoteTo(listener),
            .note_of = [this](const std::string& of, const std::string& text) { NoteOf(of, text); },
-           .adopted = [this](const RingEntry& ring) { notifier.TellRing(ring); },
-           .counted = [&listener](Session& session) { listener.SessionChanged(session); }}),
+           .adopted = [this](const RingEntry& ring) { notifier.TellRing(ring); }}),
       consumers(
           loop, keeper, NoteTo(listener),
           [this](ConsumerLink& link, ipc::Message message) {

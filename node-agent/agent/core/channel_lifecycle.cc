@@ -88,14 +88,6 @@ void ChannelLifecycle::OnSynced(uint64_t number) {
   GiveUpRefused();
 }
 
-// Ring sets that an earlier agent had to count, which no look has found, are gone.
-void ChannelLifecycle::OnRingsBegun() {
-  OnSynced(synced_);
-  needs_.sessions.ForEachChannel([this](Session&, SessionChannel& channel) {
-    if (channel.phase == ChannelPhase::kDrained) needs_.rings.CountMissing(channel, true);
-  });
-}
-
 void ChannelLifecycle::Resume() {
   std::set<std::string> containers;
   needs_.sessions.ForEachChannel([&](Session&, SessionChannel& channel) {
@@ -109,7 +101,7 @@ void ChannelLifecycle::Resume() {
 }
 
 void ChannelLifecycle::Tick(int64_t now_ns) {
-  needs_.rings.Tick();
+  (void)needs_.rings.TakeNames();
   Stop([&](const SessionChannel& c) {
     return c.phase == ChannelPhase::kOn && c.stop_at_ns != 0 && now_ns >= c.stop_at_ns;
   });

@@ -76,7 +76,7 @@ class ChannelLifecycle {
   // Called when the keeper has answered this Sync.
   void OnSynced(uint64_t number);
   // Ring sets are taken from now on.
-  void OnRingsBegun();
+  void OnRingsBegun() { OnSynced(synced_); }
 
   // Called when a consumer reports this of a channel.
   void OnReady(const ConsumerLink& link, const ipc::ChannelReady& ready);

@@ -4,9 +4,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <utility>
-
 #include "lib/ring/ring_set.h"
 #include "lib/ring/slot_reader.h"
 
@@ -20,72 +17,33 @@ constexpr useconds_t kWithoutBarrierUs = 20'000;
 constexpr useconds_t kLockStepUs = 1'000;
 constexpr int kLockSteps = 200;
 
-// A ring set whose head of the atomic slot is final once this owner is seen gone.
-struct Owned {
-  const ring::RingSet* set = nullptr;
-  uint64_t owner = 0;
-};
-
-uint64_t LoadOwner(const ring::RingSet& set) { return set.LoadLock(set.geometry().slot_count - 1); }
-
-void WaitForOwners(std::vector<Owned> waiting) {
-  const auto is_final = [](const Owned& one) {
-    return one.owner == 0 || LoadOwner(*one.set) != one.owner;
-  };
-  for (int i = 0; i < kLockSteps; ++i) {
-    std::erase_if(waiting, is_final);
-    if (waiting.empty()) return;
+// Head is final once closed was stored and then the lock was seen free.
+void WaitForLock(const ring::RingSet& set) {
+  const uint32_t slot = set.geometry().slot_count - 1;
+  const uint64_t owner = set.LoadLock(slot);
+  for (int i = 0; i < kLockSteps && owner != 0 && set.LoadLock(slot) == owner; ++i)
     usleep(kLockStepUs);
-  }
-}
-
-Result<ring::RingSet> Close(LateRing late) {
-  WEFT_ASSIGN(ring::RingSet set, ring::RingSet::Open(std::move(late.fd)));
-  if (set.geometry().slot_count != late.slot_count)
-    return Fail(ErrorCode::kCorrupt, "ring: its number of slots has changed");
-  set.StoreClosed();
-  return set;
-}
-
-RingTotals CountClosed(const ring::RingSet& set) {
-  RingTotals totals{.channel_id = set.geometry().channel_id,
-                    .instance = set.geometry().instance,
-                    .slot_count = set.geometry().slot_count};
-  for (uint32_t slot = 0; slot < set.geometry().slot_count; ++slot) {
-    ring::SlotReader reader(set, slot);
-    if (!reader.Look()) continue;
-    totals.recorded += reader.CountCommitted();
-    const auto discarded = set.LoadDiscarded(slot);
-    for (uint32_t i = 0; i < WEFT_DISCARD_REASONS; ++i) totals.discarded[i] += discarded[i];
-  }
-  return totals;
 }
 
 }  // namespace
 
 Result<RingTotals> IdentifyRing(const UniqueFd& fd) {
   WEFT_ASSIGN(const ring::Geometry geometry, ring::ReadGeometry(fd.get()));
-  return RingTotals{.channel_id = geometry.channel_id,
-                    .instance = geometry.instance,
-                    .slot_count = geometry.slot_count};
+  return RingTotals{.channel_id = geometry.channel_id, .instance = geometry.instance};
 }
 
-std::vector<Result<RingTotals>> CloseAndCount(std::vector<LateRing> rings) {
-  std::vector<Result<ring::RingSet>> sets;
-  sets.reserve(rings.size());
-  for (LateRing& late : rings) sets.push_back(Close(std::move(late)));
+Result<RingTotals> CloseAndCount(UniqueFd fd) {
+  WEFT_ASSIGN(ring::RingSet set, ring::RingSet::Open(std::move(fd)));
+  set.StoreClosed();
   if (!ring::CloseBarrier()) usleep(kWithoutBarrierUs);
-  std::vector<Owned> owned;
-  for (const auto& set : sets)
-    if (set) owned.push_back({&*set, LoadOwner(*set)});
-  WaitForOwners(std::move(owned));
-  std::vector<Result<RingTotals>> totals;
-  totals.reserve(sets.size());
-  for (const auto& set : sets) {
-    if (set)
-      totals.emplace_back(CountClosed(*set));
-    else
-      totals.emplace_back(std::unexpected(set.error()));
+  WaitForLock(set);
+  RingTotals totals{.channel_id = set.geometry().channel_id, .instance = set.geometry().instance};
+  for (uint32_t slot = 0; slot < set.geometry().slot_count; ++slot) {
+    ring::SlotReader reader(set, slot);
+    if (!reader.Look()) continue;
+    totals.recorded += reader.CountCommitted();
+    const auto discarded = set.LoadDiscarded(slot);
+    for (uint32_t i = 0; i < WEFT_DISCARD_REASONS; ++i) totals.discarded[i] += discarded[i];
   }
   return totals;
 }

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
 
 #include "lib/abi/ring.h"
 #include "lib/base/result.h"
@@ -17,7 +16,6 @@ namespace weft::agent {
 struct RingTotals {
   uint64_t channel_id = 0;  // as the ring claims
   uint64_t instance = 0;
-  uint32_t slot_count = 0;
   uint64_t recorded = 0;
   std::array<uint64_t, WEFT_DISCARD_REASONS> discarded{};
 };
@@ -25,16 +23,9 @@ struct RingTotals {
 // Returns what the header claims; only its form is checked. kInvalid, kCorrupt: it is no ring set.
 Result<RingTotals> IdentifyRing(const UniqueFd& fd);
 
-struct LateRing {
-  UniqueFd fd;
-  uint32_t slot_count = 0;  // as IdentifyRing found it
-};
-
-// Closes all slots of these ring sets, so that nothing is added, then counts them. Returns a result
-// for each, in order. It waits for all of them together, at most 0.2 s. The memory is foreign:
-// slots that contradict themselves count as empty, and a ring set whose header has another number
-// of slots by now is kCorrupt.
-std::vector<Result<RingTotals>> CloseAndCount(std::vector<LateRing> rings);
+// Closes all slots, so that nothing is added, then counts. The memory is foreign: slots that
+// contradict themselves count as empty.
+Result<RingTotals> CloseAndCount(UniqueFd fd);
 
 }  // namespace weft::agent
 

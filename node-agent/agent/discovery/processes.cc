@@ -214,15 +214,9 @@ void Processes::MovedAway(uint64_t channel_id, uint64_t instance) {
 void Processes::Release(RingEntry& ring) {
   auto it = processes_.find(ring.process);
   if (it != processes_.end() && !it->second.gone) FreeRings(ring.fd);
+  Shrink(ring, 0);
   keeper_(ipc::Drop{ring.key});
   KillPoint("ring_released");
-  Leave(ring);
-}
-
-// Takes the ring set from its process, which is forgotten with its last one.
-void Processes::Leave(RingEntry& ring) {
-  Shrink(ring, 0);
-  auto it = processes_.find(ring.process);
   if (it == processes_.end() || --it->second.rings > 0) return;
   ProcessEntry& process = it->second;
   if (process.pidfd) loop_.Unwatch(process.pidfd.get());
@@ -237,15 +231,6 @@ void Processes::Drop(uint64_t channel_id, uint64_t instance) {
   if (it == rings_.end()) return;
   Release(it->second);
   rings_.erase(it);
-}
-
-std::string Processes::Detach(uint64_t channel_id, uint64_t instance) {
-  auto it = rings_.find({channel_id, instance});
-  if (it == rings_.end()) return "";
-  std::string key = std::move(it->second.key);
-  Leave(it->second);
-  rings_.erase(it);
-  return key;
 }
 
 void Processes::DropChannel(uint64_t channel_id) {

@@ -88,8 +88,6 @@ class Processes {
   // Call it when the ring set's memory is no longer charged to its container.
   void MovedAway(uint64_t channel_id, uint64_t instance);
   void Drop(uint64_t channel_id, uint64_t instance);
-  // Forgets the ring set, which the keeper still keeps. Returns the keeper's name for it.
-  std::string Detach(uint64_t channel_id, uint64_t instance);
   void DropChannel(uint64_t channel_id);
 
   [[nodiscard]] const ProcessEntry* Find(uint64_t number) const;
@@ -111,7 +109,6 @@ class Processes {
   void KeepProcess(const ProcessEntry& process);
   void Shrink(RingEntry& ring, uint64_t bytes);
   void Release(RingEntry& ring);
-  void Leave(RingEntry& ring);
 
   ipc::Loop& loop_;
   Send keeper_;

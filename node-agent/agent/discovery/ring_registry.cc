@@ -10,7 +10,6 @@
 #include <optional>
 
 #include "lib/abi/control.h"
-#include "lib/base/copy_fd.h"
 #include "lib/base/hexadecimal.h"
 #include "lib/base/kill_point.h"
 #include "lib/base/log_text.h"
@@ -48,8 +47,8 @@ void RingRegistry::TakeArrived(ipc::Arrived arrived) {
   const CallerId caller{.doorbell = &arrived.doorbell, .pid = arrived.pid, .pidfd = &arrived.pidfd};
   if (!arrived.fd) {  // the keeper had no descriptor free for it
     TakeName(*bell, caller);
-    to_drop_.push_back(std::move(arrived.key));
-    return;
+    SaveNames();
+    return DropKept(arrived);
   }
   needs_.finder.Know(arrived.fd);
   const auto identified = IdentifyRing(arrived.fd);
@@ -64,10 +63,10 @@ void RingRegistry::TakeArrived(ipc::Arrived arrived) {
   // The keeper could not hold it. The finder may have been faster.
   if (arrived.key.empty()) {
     if (needs_.processes.FindRing(identified->channel_id, identified->instance) == nullptr)
-      CountUnkept(*channel, arrived.fd, *identified);
+      AccountLate(*channel, arrived.fd, identified->instance, "keeper/too_many_rings");
     return;
   }
-  (void)Take(*channel, arrived, *identified);
+  Take(*channel, arrived, identified->instance);
 }
 
 Finder::Verdict RingRegistry::TakeFound(FoundMemory found) {
@@ -82,7 +81,10 @@ Finder::Verdict RingRegistry::TakeFound(FoundMemory found) {
     return Finder::Verdict::kTryAgain;
   // It may wait in the doorbell's backlog for the same reason, or have no other way to the agent.
   if (TakesRings(*channel) && !needs_.processes.HasRoom()) {
-    RememberUntilTheEnd(*channel, identified->instance);
+    if (channel->missing.size() < kMaxNames &&
+        channel->missing.insert_or_assign(identified->instance, SessionChannel::kUntilTheEnd)
+            .second)
+      changed_.insert(identified->channel_id);
     return Finder::Verdict::kLater;
   }
   ipc::Arrived arrived{.key = "",
@@ -93,26 +95,8 @@ Finder::Verdict RingRegistry::TakeFound(FoundMemory found) {
                        .gid = 0,
                        .fd = std::move(found.fd),
                        .pidfd = std::move(found.pidfd)};
-  if (Take(*channel, arrived, *identified)) return Finder::Verdict::kKnown;
-  RememberUntilTheEnd(*channel, identified->instance);
-  return Finder::Verdict::kLater;
-}
-
-void RingRegistry::Spend(const std::function<void()>& work) {
-  const auto begin = ipc::Loop::Clock::now();
-  work();
-  const auto end = ipc::Loop::Clock::now();
-  const auto rest =
-      std::min<ipc::Loop::Clock::duration>(kRegistryRest * (end - begin), kLongestRegistryRest);
-  rests_until_ = std::max(rests_until_, end + rest);
-}
-
-void RingRegistry::Tick() {
-  if (ipc::Loop::Clock::now() < rests_until_) return;
-  Spend([this] {
-    (void)TakeNames();
-    late_.CountSome();
-  });
+  Take(*channel, arrived, identified->instance);
+  return Finder::Verdict::kKnown;
 }
 
 bool RingRegistry::TakeNames() {
@@ -121,8 +105,8 @@ bool RingRegistry::TakeNames() {
                         [this](const std::string& doorbell, const weft_doorbell& name) {
                           TakeName(name, {.doorbell = &doorbell});
                         },
-                        [this] { Save(); });
-  Save();
+                        [this] { SaveNames(); });
+  SaveNames();
   return any;
 }
 
@@ -135,25 +119,16 @@ void RingRegistry::TakeName(const weft_doorbell& name, const CallerId& caller) {
   const uint64_t id = name.channel_id;
   SessionChannel* channel = needs_.sessions.FindChannel(id).channel;
   if (channel == nullptr || !needs_.lookup.Belongs(channel->container, caller)) return;
-  if (channel->accounted.contains(name.instance) || late_.Has(id, name.instance) ||
+  if (channel->accounted.contains(name.instance) ||
       needs_.processes.FindRing(id, name.instance) != nullptr)
     return;
-  Remember(*channel, name.instance);
-}
-
-void RingRegistry::Remember(SessionChannel& channel, uint64_t instance) {
-  changed_.insert(channel.definition.id);
-  if (!channel.HasRoomForNames()) return CountUnknown(channel, 1);
-  channel.missing.try_emplace(instance, kLooksForMissing);
+  changed_.insert(id);
+  if (channel->accounted.size() + channel->missing.size() >= kMaxNames)
+    return CountUnknown(*channel, 1);
+  channel->missing.try_emplace(name.instance, kLooksForMissing);
   // No look finds it.
-  if (channel.phase == ChannelPhase::kDrained || !needs_.finder.refusal().empty())
-    CountMissing(channel, true);
-}
-
-void RingRegistry::RememberUntilTheEnd(SessionChannel& channel, uint64_t instance) {
-  if (channel.missing.size() < kMaxNames &&
-      channel.missing.insert_or_assign(instance, SessionChannel::kUntilTheEnd).second)
-    changed_.insert(channel.definition.id);
+  if (channel->phase == ChannelPhase::kDrained || !needs_.finder.refusal().empty())
+    CountMissing(*channel, true);
 }
 
 void RingRegistry::CountMissing(SessionChannel& channel, bool all) {
@@ -161,7 +136,7 @@ void RingRegistry::CountMissing(SessionChannel& channel, bool all) {
   for (auto it = channel.missing.begin(); it != channel.missing.end();) {
     uint32_t& looks = it->second;
     if (looks != SessionChannel::kUntilTheEnd) --looks;
-    if ((!all && looks > 0) || late_.Has(channel.definition.id, it->first)) {
+    if (!all && looks > 0) {
       ++it;
       continue;
     }
@@ -182,26 +157,12 @@ void RingRegistry::CountUnknown(SessionChannel& channel, uint64_t count) {
   changed_.insert(channel.definition.id);
 }
 
-void RingRegistry::Save() {
+void RingRegistry::SaveNames() {
   std::set<const Session*> sessions;
   for (const uint64_t id : changed_)
     if (const Session* session = needs_.sessions.FindChannel(id).session) sessions.insert(session);
   for (const Session* session : sessions) needs_.sessions.SaveOrNote(*session);
   changed_.clear();
-  for (std::string& key : to_drop_) needs_.keeper(ipc::Drop{std::move(key)});
-  to_drop_.clear();
-}
-
-// The keeper passes on many of them at once, and none comes a second time.
-void RingRegistry::CountUnkept(SessionChannel& channel, const UniqueFd& ring,
-                               const RingTotals& identified) {
-  if (!late_.HasRoom(channel.consumer)) late_.CountSomeNow();
-  if (!AccountLate(channel, ring,
-                   {.channel_id = identified.channel_id,
-                    .instance = identified.instance,
-                    .slot_count = identified.slot_count,
-                    .reason = "keeper/too_many_rings"}))
-    Remember(channel, identified.instance);
 }
 
 // After StopChannel the consumer takes no more ring sets of this channel.
@@ -215,85 +176,47 @@ void RingRegistry::DropKept(const ipc::Arrived& arrived) {
   if (!arrived.key.empty()) needs_.keeper(ipc::Drop{arrived.key});
 }
 
-bool RingRegistry::Take(SessionChannel& channel, ipc::Arrived& arrived,
-                        const RingTotals& identified) {
+void RingRegistry::Take(SessionChannel& channel, ipc::Arrived& arrived, uint64_t instance) {
   const uint64_t id = channel.definition.id;
-  const uint64_t instance = identified.instance;
   // This memory is known already.
-  if (needs_.processes.FindRing(id, instance) != nullptr || channel.accounted.contains(instance) ||
-      late_.Has(id, instance)) {
-    DropKept(arrived);
-    return true;
-  }
+  if (needs_.processes.FindRing(id, instance) != nullptr || channel.accounted.contains(instance))
+    return DropKept(arrived);
   const bool ended = !TakesRings(channel);
   RingEntry* ring = ended ? nullptr : needs_.processes.Adopt(arrived, id, instance);
   if (ring == nullptr) {
     const bool is_late = ended && !channel.missing.contains(instance);
-    return AccountLate(channel, arrived.fd,
-                       {.channel_id = id,
-                        .instance = instance,
-                        .slot_count = identified.slot_count,
-                        .key = std::move(arrived.key),
-                        .reason = is_late ? "agent/late_ring" : "agent/too_many_rings"});
+    AccountLate(channel, arrived.fd, instance,
+                is_late ? "agent/late_ring" : "agent/too_many_rings");
+    return DropKept(arrived);
   }
   channel.missing.erase(instance);
   needs_.adopted(*ring);
   KillPoint("ring_queued");
   needs_.processes.Watch(ring->process);
-  return true;
 }
 
-bool RingRegistry::AccountLate(SessionChannel& channel, const UniqueFd& ring,
-                               LateRings::Late late) {
-  if (channel.accounted.contains(late.instance) || late_.Has(late.channel_id, late.instance)) {
-    if (!late.key.empty()) to_drop_.push_back(std::move(late.key));
-    return true;
-  }
-  if (late.key.empty()) {
-    if (!late_.HasRoom(channel.consumer)) return false;
-    RememberUntilTheEnd(channel, late.instance);
-  }
-  ++channel.counting;
-  late_.Add(channel.consumer, std::move(late), CopyFd(ring));
-  return true;
-}
-
-void RingRegistry::TakeCounts(std::vector<LateRings::Counted> counted) {
-  std::set<Session*> over;
-  Spend([&] {
-    for (LateRings::Counted& one : counted) {
-      const auto [session, channel] = needs_.sessions.FindChannel(one.late.channel_id);
-      if (channel != nullptr) AddCount(one, *channel);
-      if (channel != nullptr && channel->is_over()) over.insert(session);
-      if (!one.late.key.empty()) to_drop_.push_back(std::move(one.late.key));
-    }
-    Save();
-  });
-  for (Session* session : over) needs_.counted(*session);
-}
-
-void RingRegistry::AddCount(const LateRings::Counted& counted, SessionChannel& channel) {
-  --channel.counting;
-  channel.missing.erase(counted.late.instance);
-  // One that is not remembered is counted again if it comes again.
-  if (channel.HasRoomForNames()) channel.accounted.insert(counted.late.instance);
+void RingRegistry::AccountLate(SessionChannel& channel, const UniqueFd& ring, uint64_t instance,
+                               const char* reason) {
+  if (!channel.accounted.insert(instance).second) return;
+  channel.missing.erase(instance);
   channel.own.rings += 1;
-  changed_.insert(channel.definition.id);
-  const auto& totals = counted.totals;
-  if (!totals) {
+  if (const auto totals = CloseAndCount(UniqueFd(dup(ring.get())))) {
+    channel.own.recorded += totals->recorded;
+    if (totals->recorded != 0) channel.own.lost[reason] += totals->recorded;
+    for (uint32_t i = 0; i < WEFT_DISCARD_REASONS; ++i)
+      if (totals->discarded[i] != 0)
+        channel.own.discarded[weft_discard_name(i)] += totals->discarded[i];
+  } else {
     channel.own.tail_unknown += 1;
-    return;
   }
-  channel.own.recorded += totals->recorded;
-  if (totals->recorded != 0) channel.own.lost[counted.late.reason] += totals->recorded;
-  for (uint32_t i = 0; i < WEFT_DISCARD_REASONS; ++i)
-    if (totals->discarded[i] != 0)
-      channel.own.discarded[weft_discard_name(i)] += totals->discarded[i];
+  needs_.sessions.SaveOrNote(*needs_.sessions.FindChannel(channel.definition.id).session);
 }
 
 bool RingRegistry::Finish(SessionChannel* channel, const ipc::RingDone& done) {
   const RingEntry* ring = needs_.processes.FindRing(done.channel_id, done.instance);
   if (channel == nullptr && ring != nullptr) return false;
+  if (done.refused && channel != nullptr && ring != nullptr)
+    AccountLate(*channel, ring->fd, done.instance, "consumer/too_many_rings");
   const ProcessEntry* process = ring != nullptr ? needs_.processes.Find(ring->process) : nullptr;
   if (done.corrupt && process != nullptr)
     needs_.note_of(channel != nullptr ? channel->definition.pod_uid : "",
@@ -306,11 +229,7 @@ bool RingRegistry::Finish(SessionChannel* channel, const ipc::RingDone& done) {
   // It can come a second time: its process still maps it, or its announcement waits in a backlog.
   const bool was_found = ring != nullptr && ring->key.starts_with(kFoundKey);
   const bool is_mapped = done.corrupt || (process != nullptr && !process->gone);
-  if (channel != nullptr && ring != nullptr && done.refused) {
-    CountRefused(*channel, *ring);
-    return true;
-  }
-  if (channel != nullptr && (was_found || is_mapped) && channel->HasRoomForNames()) {
+  if (channel != nullptr && (was_found || is_mapped)) {
     channel->accounted.insert(done.instance);
     changed_.insert(done.channel_id);
   }
@@ -318,19 +237,6 @@ bool RingRegistry::Finish(SessionChannel* channel, const ipc::RingDone& done) {
   needs_.processes.Drop(done.channel_id, done.instance);
   KillPoint("ring_dropped");
   return true;
-}
-
-// The keeper keeps it until it is counted. If the channel is drained before, the next agent knows
-// it by its name alone.
-void RingRegistry::CountRefused(SessionChannel& channel, const RingEntry& refused) {
-  const UniqueFd ring = CopyFd(refused.fd);
-  LateRings::Late late{.channel_id = refused.channel_id,
-                       .instance = refused.instance,
-                       .reason = "consumer/too_many_rings"};
-  if (const auto identified = IdentifyRing(ring)) late.slot_count = identified->slot_count;
-  RememberUntilTheEnd(channel, late.instance);
-  late.key = needs_.processes.Detach(late.channel_id, late.instance);
-  (void)AccountLate(channel, ring, std::move(late));
 }
 
 void RingRegistry::MoveToHugePages(const ipc::SlotWentRound& slot) {

@@ -4,8 +4,8 @@
 //
 //     its channel is on, or waits for a Sync   adopted: `adopted` is told, the keeper keeps it
 //     it is known already                      the descriptor is dropped
-//     no descriptor or no room for it          its contents are counted as lost (LateRings)
-//     its channel has ended                    likewise (agent/late_ring)
+//     no descriptor or no room for it          its contents are counted as lost
+//     its channel has ended                    its contents are counted as lost (agent/late_ring)
 //     it is no ring set, or not its sender's   refused, with a note
 //
 // If a process cannot announce its ring set, it writes the ring set's name, the instance and the
@@ -19,9 +19,7 @@
 //      (SessionChannel::accounted), is never adopted or counted again.
 //   2. A count made here is on disk before the keeper is told to drop the ring set, and before the
 //      name leaves the FIFO.
-//   3. What processes make the registry count and save (names, ring sets that no consumer reads,
-//      sessions' files) takes a part of the loop's time, since the registry rests after it.
-//   4. Before Begin nothing is adopted: containers are not known yet, and what arrives waits.
+//   3. Before Begin nothing is adopted: containers are not known yet, and what arrives waits.
 // Ring sets are foreign memory; only the kernel's word on their senders is believed. The agent's
 // thread owns it.
 #ifndef WEFT_NODE_AGENT_AGENT_DISCOVERY_RING_REGISTRY_H_
@@ -35,13 +33,11 @@
 
 #include "lib/abi/control.h"
 #include "lib/base/unique_fd.h"
-#include "lib/ipc/loop.h"
 #include "lib/ipc/messages.h"
 #include "node-agent/agent/discovery/container_lookup.h"
 #include "node-agent/agent/discovery/doorbells.h"
 #include "node-agent/agent/discovery/finder.h"
 #include "node-agent/agent/discovery/huge_pages.h"
-#include "node-agent/agent/discovery/late_rings.h"
 #include "node-agent/agent/discovery/processes.h"
 #include "node-agent/agent/session/pending_stops.h"
 #include "node-agent/agent/session/session_store.h"
@@ -52,7 +48,6 @@ class RingRegistry {
  public:
   // The objects that the registry needs; all must outlive it.
   struct Needs {
-    ipc::Loop& loop;
     SessionStore& sessions;
     const PendingStops& pending_stops;
     Processes& processes;
@@ -64,11 +59,8 @@ class RingRegistry {
     // A message about what a container's processes did. `of`: their pod.
     std::function<void(const std::string& of, std::string)> note_of;
     std::function<void(const RingEntry&)> adopted;  // its consumer can be told
-    std::function<void(Session&)> counted;          // a drained channel's last ring set is counted
   };
-  explicit RingRegistry(Needs needs)
-      : needs_(std::move(needs)),
-        late_(needs_.loop, [this](auto counted) { TakeCounts(std::move(counted)); }) {}
+  explicit RingRegistry(Needs needs) : needs_(std::move(needs)) {}
 
   // Says that containers are known from now on: takes the ring sets that arrived before.
   void Begin();
@@ -86,11 +78,8 @@ class RingRegistry {
   // Called after a look of the finder: counts ring sets that are known by name and were not found.
   // `all`: also counts those that a later look could find.
   void CountMissing(SessionChannel& channel, bool all);
-  // Takes names, and counts ring sets that no consumer reads. It is called every kTick, and does
-  // nothing while it rests from its last work.
-  void Tick();
   // Takes names that wait in the doorbells' FIFOs, up to a bound, and puts on disk what is known by
-  // name since the last call. Returns false if no name waited.
+  // name since the last call. It is called every kTick. Returns false if no name waited.
   bool TakeNames();
   // Takes all names that were written before the call.
   void TakeAllNames();
@@ -100,36 +89,21 @@ class RingRegistry {
  private:
   // Tells the keeper not to keep it any longer.
   void DropKept(const ipc::Arrived& arrived);
-  // Returns false if there is no room now, not even to count what is in it.
-  bool Take(SessionChannel& channel, ipc::Arrived& arrived, const RingTotals& identified);
+  void Take(SessionChannel& channel, ipc::Arrived& arrived, uint64_t instance);
   [[nodiscard]] bool TakesRings(const SessionChannel& channel) const;
   // Takes the name of a ring set that a doorbell brought.
   void TakeName(const weft_doorbell& name, const CallerId& caller);
-  // Remembers a ring set by its name until a look finds it. Counts it at once where none can.
-  void Remember(SessionChannel& channel, uint64_t instance);
-  // Remembers one by its name until it is taken in or counted, or its channel ends.
-  void RememberUntilTheEnd(SessionChannel& channel, uint64_t instance);
-  // Puts the changed channels on disk, and has the keeper drop what is counted there.
-  void Save();
+  void SaveNames();
   void CountUnknown(SessionChannel& channel, uint64_t count);
-  // Does this, and rests the longer the more time it took.
-  void Spend(const std::function<void()>& work);
-  // Closes a ring set that no consumer will read, and counts what is in it, later. Returns false if
-  // there is no room for it.
-  bool AccountLate(SessionChannel& channel, const UniqueFd& ring, LateRings::Late late);
-  void CountUnkept(SessionChannel& channel, const UniqueFd& ring, const RingTotals& identified);
-  void CountRefused(SessionChannel& channel, const RingEntry& refused);
-  void TakeCounts(std::vector<LateRings::Counted> counted);
-  void AddCount(const LateRings::Counted& counted, SessionChannel& channel);
+  // Counts what is in a ring set that no consumer will read, and closes it.
+  void AccountLate(SessionChannel& channel, const UniqueFd& ring, uint64_t instance,
+                   const char* reason);
 
   Needs needs_;
   HugePages huge_pages_;
   std::vector<ipc::Arrived> early_;  // before Begin
   bool has_begun_ = false;
-  std::set<uint64_t> changed_;        // channels with counts or names that are not on disk
-  std::vector<std::string> to_drop_;  // the keeper's names for what is in these counts
-  LateRings late_;
-  ipc::Loop::Clock::time_point rests_until_;
+  std::set<uint64_t> changed_;  // channels with names that are not on disk
 };
 
 }  // namespace weft::agent

@@ -224,10 +224,6 @@ std::vector<control::ChannelSpec> Session::Published(const std::string& containe
   return specs;
 }
 
-bool SessionChannel::HasRoomForNames() const {
-  return accounted.size() + missing.size() < kMaxNames;
-}
-
 bool Session::RecordsKernel() const {
   return std::ranges::any_of(channels, [](const auto& channel) { return channel.of_kernel(); });
 }
@@ -236,7 +232,8 @@ ipc::Phase Session::phase() const {
   const auto all = [&](auto is) { return std::ranges::all_of(channels, is); };
   const auto any = [&](auto is) { return std::ranges::any_of(channels, is); };
   if (channels.empty()) return ipc::Phase::kNone;
-  if (all([](const auto& c) { return c.is_over(); })) return ipc::Phase::kStopped;
+  if (all([](const auto& c) { return c.phase == ChannelPhase::kDrained; }))
+    return ipc::Phase::kStopped;
   if (all([](const auto& c) { return c.phase == ChannelPhase::kDefined; }))
     return ipc::Phase::kCreated;
   if (any([](const auto& c) { return c.phase == ChannelPhase::kOn; }))

@@ -72,11 +72,6 @@ struct SessionChannel {
   // the number of looks in which the finder may still find the ring set; kUntilTheEnd: every look.
   std::map<uint64_t, uint32_t> missing;
   static constexpr uint32_t kUntilTheEnd = UINT32_MAX;
-  size_t counting = 0;  // ring sets whose events are being counted (in this life of the agent)
-
-  // Is it drained, and are all its ring sets counted?
-  [[nodiscard]] bool is_over() const { return phase == ChannelPhase::kDrained && counting == 0; }
-  [[nodiscard]] bool HasRoomForNames() const;
 
   [[nodiscard]] bool of_kernel() const { return definition.domain == ipc::kKernelDomain; }
   [[nodiscard]] ipc::ChannelCounts Counts() const;  // the sum

@@ -209,7 +209,7 @@ bool Session::Change(Session&& newer) {
 
 void Session::RetireDrained() {
   std::erase_if(channels, [this](const SessionChannel& channel) {
-    if (!channel.is_over()) return false;
+    if (channel.phase != ChannelPhase::kDrained) return false;
     Add(retired, channel.Counts());
     retired_ids.insert(channel.definition.id);
     return true;
