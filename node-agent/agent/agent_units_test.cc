@@ -300,7 +300,8 @@ TEST_F(AgentUnits, RefusesMemoryThatIsNoRingSet) {
   EXPECT_FALSE(IdentifyRing(UniqueFd(open("/dev/null", O_RDWR))).has_value());
   UniqueFd memfd(memfd_create("weft-ring", MFD_ALLOW_SEALING));
   EXPECT_FALSE(IdentifyRing(memfd).has_value());
-  EXPECT_FALSE(CloseAndCount(std::move(memfd)).has_value());
+  TokenBucket waits{0, 1};
+  EXPECT_FALSE(CloseAndCount(std::move(memfd), waits).has_value());
 }
 
 }  // namespace

@@ -43,6 +43,10 @@ inline constexpr uint64_t kRoundsUnmapped = 3;
 inline constexpr uint32_t kTriesOfUnfinished = 5;
 // A ring set that could not be announced: after so many rounds without it it is not found any more.
 inline constexpr uint32_t kLooksForMissing = 2;
+// Waits for the owner of a lock in a ring set that no consumer reads: each takes up to 0.2 s of the
+// agent's loop. So many a second, and at once.
+inline constexpr double kLockWaits = 0.5;
+inline constexpr double kLockWaitsAtOnce = 5;
 // Names of ring sets that are remembered for a channel: a program can announce names without end.
 inline constexpr size_t kMaxNames = size_t{1} << 17;
 // Size of the FIFO in which 32,768 names can wait, best effort: the kernel limits what the pipes of

@@ -17,12 +17,15 @@ constexpr useconds_t kWithoutBarrierUs = 20'000;
 constexpr useconds_t kLockStepUs = 1'000;
 constexpr int kLockSteps = 200;
 
-// Head is final once closed was stored and then the lock was seen free.
-void WaitForLock(const ring::RingSet& set) {
+// Head is final once closed was stored and then the lock was seen free. Returns false if it may not
+// be: the lock has an owner, and no wait is left.
+bool WaitForLock(const ring::RingSet& set, TokenBucket& waits) {
   const uint32_t slot = set.geometry().slot_count - 1;
   const uint64_t owner = set.LoadLock(slot);
-  for (int i = 0; i < kLockSteps && owner != 0 && set.LoadLock(slot) == owner; ++i)
-    usleep(kLockStepUs);
+  if (owner == 0) return true;
+  if (!waits.Take(TokenBucket::Clock::now())) return false;
+  for (int i = 0; i < kLockSteps && set.LoadLock(slot) == owner; ++i) usleep(kLockStepUs);
+  return true;
 }
 
 }  // namespace
@@ -32,12 +35,12 @@ Result<RingTotals> IdentifyRing(const UniqueFd& fd) {
   return RingTotals{.channel_id = geometry.channel_id, .instance = geometry.instance};
 }
 
-Result<RingTotals> CloseAndCount(UniqueFd fd) {
+Result<RingTotals> CloseAndCount(UniqueFd fd, TokenBucket& waits) {
   WEFT_ASSIGN(ring::RingSet set, ring::RingSet::Open(std::move(fd)));
   set.StoreClosed();
   if (!ring::CloseBarrier()) usleep(kWithoutBarrierUs);
-  WaitForLock(set);
   RingTotals totals{.channel_id = set.geometry().channel_id, .instance = set.geometry().instance};
+  totals.is_final = WaitForLock(set, waits);
   for (uint32_t slot = 0; slot < set.geometry().slot_count; ++slot) {
     ring::SlotReader reader(set, slot);
     if (!reader.Look()) continue;

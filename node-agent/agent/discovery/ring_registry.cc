@@ -200,7 +200,8 @@ void RingRegistry::AccountLate(SessionChannel& channel, const UniqueFd& ring, ui
   if (!channel.accounted.insert(instance).second) return;
   channel.missing.erase(instance);
   channel.own.rings += 1;
-  if (const auto totals = CloseAndCount(UniqueFd(dup(ring.get())))) {
+  if (const auto totals = CloseAndCount(UniqueFd(dup(ring.get())), lock_waits_)) {
+    if (!totals->is_final) channel.own.tail_unknown += 1;
     channel.own.recorded += totals->recorded;
     if (totals->recorded != 0) channel.own.lost[reason] += totals->recorded;
     for (uint32_t i = 0; i < WEFT_DISCARD_REASONS; ++i)

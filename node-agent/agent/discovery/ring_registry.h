@@ -32,8 +32,10 @@
 #include <vector>
 
 #include "lib/abi/control.h"
+#include "lib/base/token_bucket.h"
 #include "lib/base/unique_fd.h"
 #include "lib/ipc/messages.h"
+#include "node-agent/agent/base/limits.h"
 #include "node-agent/agent/discovery/container_lookup.h"
 #include "node-agent/agent/discovery/doorbells.h"
 #include "node-agent/agent/discovery/finder.h"
@@ -104,6 +106,7 @@ class RingRegistry {
   std::vector<ipc::Arrived> early_;  // before Begin
   bool has_begun_ = false;
   std::set<uint64_t> changed_;  // channels with names that are not on disk
+  TokenBucket lock_waits_{kLockWaits, kLockWaitsAtOnce};
 };
 
 }  // namespace weft::agent
