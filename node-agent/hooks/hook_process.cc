@@ -372,16 +372,20 @@ void FunctionCache::Remember(const Key& key, const FunctionFile& file) {
   const size_t bytes = BytesOf(file);
   lost_incomplete_ |= bytes > kMaxCachedBytes && file.asks_again;
   if (bytes > kMaxCachedBytes) return;
-  if (bytes_ + bytes > kMaxCachedBytes || files_.size() >= kMaxCachedFiles ||
-      !share_.Resize(bytes_ + bytes)) {
+  // The entry of the same file under another name is replaced.
+  const auto old = files_.find(key);
+  size_t others = old == files_.end() ? bytes_ : bytes_ - BytesOf(old->second);
+  if (others + bytes > kMaxCachedBytes || files_.size() >= kMaxCachedFiles ||
+      !share_.Resize(others + bytes)) {
     lost_incomplete_ |= ForgetIncomplete();
     Clear();
+    others = 0;
     if (!share_.Resize(bytes)) {
       lost_incomplete_ |= file.asks_again;
       return;
     }
   }
-  bytes_ += bytes;
+  bytes_ = others + bytes;
   files_.insert_or_assign(key, file);
 }
 

@@ -667,7 +667,7 @@ void HookService::NoteLeft(int32_t pid, const Container& container, const Error&
     Note(container, text + "; to give them back, record the process once more (--pid " +
                         std::to_string(pid) + ") when no debugger has it");
   else if (error.code == ErrorCode::kPermission && notes_.size() < kMaxNotes)
-    notes_.push_back(container.of.name + ": " + text + "; weft tries again");
+    notes_.push_back(Printable(container.of.name + ": " + text + "; weft tries again"));
 }
 
 // Under the lock.

@@ -20,6 +20,9 @@ namespace weft::hooks {
 namespace {
 
 constexpr const char* kDebugFolder = "/usr/lib/debug";
+// The memory that an address takes in Entry::asked: three links and a color, the address, and what
+// malloc adds.
+constexpr size_t kAskedBytes = 48;
 
 std::string PlaceByBuildId(const std::string& build_id) {
   return std::string(kDebugFolder) + "/.build-id/" + build_id.substr(0, 2) + "/" +
@@ -212,12 +215,14 @@ Result<TypesByAddress> TypeCache::Find(const DebugFile& debug,
     auto read =
         RunTypes(HelperPath("weft-types"), debug.file.get(), missing, paths, debug.shared.get());
     entry.status = read ? Status() : std::unexpected(read.error());
-    bytes_ += missing.size() * sizeof(uint64_t) + (read ? BytesOf(*read) : 0);
+    bytes_ += missing.size() * kAskedBytes + (read ? BytesOf(*read) : 0);
     if (read) entry.types.merge(*read);
   }
-  if (!entry.status) return std::unexpected(entry.status.error());
   TypesByAddress types = entry.types;
+  const Status status = entry.status;
+  // What was asked for is remembered also after an error, so it counts.
   if (!share_.Resize(bytes_)) Clear();
+  if (!status) return std::unexpected(status.error());
   return types;
 }
 

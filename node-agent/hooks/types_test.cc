@@ -12,6 +12,7 @@
 #include <set>
 
 #include "lib/base/unique_fd.h"
+#include "node-agent/hooks/cache_share.h"
 #include "node-agent/hooks/function_types.h"
 #include "node-agent/hooks/functions.h"
 #include "node-agent/hooks/limits.h"
@@ -49,6 +50,17 @@ std::pair<std::set<std::string>, size_t> NamesIn(const std::string& path) {
   std::set<std::string> names;
   for (const Function& function : functions->functions) names.insert(function.name);
   return {names, more.size()};
+}
+
+TEST(TypeCache, CountsAFileThatCannotBeRead) {
+  constexpr size_t kHalf = kMaxAllCachedBytes / 2;
+  const DebugFile debug{
+      .file = UniqueFd(memfd_create("garbage", MFD_CLOEXEC)), .shared = {}, .shared_status = {}};
+  ASSERT_EQ(write(debug.file.get(), "hello", 5), 5);
+  TypeCache cache;
+  EXPECT_TRUE(CacheShare().Resize(kHalf));
+  EXPECT_FALSE(cache.Find(debug, {1}, {}));
+  EXPECT_FALSE(CacheShare().Resize(kHalf));
 }
 
 TEST(Types, AreThoseOfTheSource) {

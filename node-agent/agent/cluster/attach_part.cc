@@ -154,9 +154,9 @@ void AttachPart::Tell(Session& session) {
 bool AttachPart::Poll() {
   bool any = false;
   for (const auto& [name_space, service] : services_) {
-    const std::vector<int32_t> loaded = service->attach.TakeLoaded();
-    for (const int32_t pid : loaded) agent_.parts().finder.AddMember(pid);
-    if (loaded.empty()) continue;
+    const std::vector<int32_t> changed = service->attach.TakeChanged();
+    for (const int32_t pid : changed) agent_.parts().finder.AddMember(pid);
+    if (changed.empty()) continue;
     hooks_.LookAgain(name_space);
     any = true;
   }

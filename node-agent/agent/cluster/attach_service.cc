@@ -60,17 +60,17 @@ void AttachService::SetContainers(std::map<std::string, std::string> containers)
 
 bool AttachService::is_settled() const {
   const std::lock_guard lock(mutex_);
-  return settled_ && loaded_.empty();
+  return settled_ && changed_.empty();
 }
 
 bool AttachService::is_done() const {
   const std::lock_guard lock(mutex_);
-  return settled_ && loaded_.empty() && !has_late_;
+  return settled_ && changed_.empty() && !has_late_;
 }
 
-std::vector<int32_t> AttachService::TakeLoaded() {
+std::vector<int32_t> AttachService::TakeChanged() {
   const std::lock_guard lock(mutex_);
-  return std::exchange(loaded_, {});
+  return std::exchange(changed_, {});
 }
 
 std::map<std::string, AttachService::Outcome> AttachService::Outcomes() const {
@@ -148,7 +148,7 @@ void AttachService::Look(const std::map<std::string, std::string>& containers, b
     }
     if (seen.place) LookAt(pid, *seen.place, seen);
     // Its area is adopted at once.
-    if (!newly_loaded_.empty()) Publish();
+    if (!newly_changed_.empty()) Publish();
     const std::lock_guard lock(mutex_);
     if (ends_ || number != wanted_number_) return;
   }
@@ -177,7 +177,7 @@ void AttachService::LookAt(int32_t pid, const CgroupPlace& place, Seen& seen) {
   if (!seen.has_library && Clock::now() >= seen.next_try) Try(pid, place, seen);
   if (!seen.has_library || had_library) return;
   seen.why.clear();
-  newly_loaded_.push_back(pid);
+  newly_changed_.push_back(pid);
   ++with_library_;
 }
 
@@ -213,7 +213,7 @@ Status AttachService::LoadInto(int32_t pid, const CgroupPlace& place) {
 // told: also a load that failed may have changed it.
 void AttachService::TakeLate() {
   for (const auto& [pid, place, outcome] : work_.TakeDone()) {
-    newly_loaded_.push_back(pid);
+    newly_changed_.push_back(pid);
     const auto seen = seen_.find(pid);
     if (seen == seen_.end()) continue;
     seen->second.is_loaded = false;
@@ -232,9 +232,9 @@ void AttachService::Publish() {
       ++outcome.refused[WithoutIds(seen.why)];
   }
   const std::lock_guard lock(mutex_);
-  loaded_.insert(loaded_.end(), newly_loaded_.begin(), newly_loaded_.end());
-  if (!newly_loaded_.empty() || outcomes != outcomes_) ++news_;
-  newly_loaded_.clear();
+  changed_.insert(changed_.end(), newly_changed_.begin(), newly_changed_.end());
+  if (!newly_changed_.empty() || outcomes != outcomes_) ++news_;
+  newly_changed_.clear();
   has_late_ = work_.has_late();
   outcomes_ = std::move(outcomes);
 }

@@ -10,7 +10,7 @@
 //
 // Each process gets the library in a thread of its own, which is left behind if it takes longer
 // than kAttachPatience, as in hooks/hook_service.h (docs/adr/0068). Until it ends, weft
-// tries no other process in that pod. When it has ended, TakeLoaded names the process, also if its
+// tries no other process in that pod. When it has ended, TakeChanged names the process, also if its
 // container is served no more: what was changed in it is to be given back.
 //
 // A process is in a container if its cgroup says so, when it is found, and again while the thread
@@ -72,9 +72,8 @@ class AttachService {
   [[nodiscard]] bool is_done() const;
   // A number that grows whenever there is something new to tell.
   [[nodiscard]] uint64_t news() const { return news_.load(); }
-  // Returns processes that have the library since the last call, or may have it: a thread that was
-  // left behind has ended.
-  std::vector<int32_t> TakeLoaded();
+  // Returns processes that a load may have changed since the last call.
+  std::vector<int32_t> TakeChanged();
   // By container id.
   [[nodiscard]] std::map<std::string, Outcome> Outcomes() const;
 
@@ -116,12 +115,12 @@ class AttachService {
   std::map<std::string, std::string> wanted_;
   std::set<std::string> left_out_;  // ids of containers, since the last look
   uint64_t wanted_number_ = 0;
-  std::vector<int32_t> loaded_;
+  std::vector<int32_t> changed_;
   std::map<std::string, Outcome> outcomes_;
 
   // The thread's own.
   std::map<int32_t, Seen> seen_;
-  std::vector<int32_t> newly_loaded_;
+  std::vector<int32_t> newly_changed_;
   size_t with_library_ = 0;
   PatientWork<Status, CgroupPlace> work_;
 };

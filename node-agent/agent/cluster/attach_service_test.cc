@@ -93,14 +93,14 @@ TEST_F(Attach, ProcessesOfTheContainersGetTheLibraryAndNoOthers) {
     return one.Load();
   });
   service.SetContainers({{kContainer, "pod"}});
-  std::vector<int32_t> loaded;
+  std::vector<int32_t> changed;
   ASSERT_TRUE(WaitFor([&] {
-    loaded = service.TakeLoaded();
-    return !loaded.empty();
+    changed = service.TakeChanged();
+    return !changed.empty();
   }));
-  EXPECT_EQ(loaded, std::vector<int32_t>{one.pid()});
+  EXPECT_EQ(changed, std::vector<int32_t>{one.pid()});
   ASSERT_TRUE(WaitFor([&] { return service.is_settled(); }));
-  EXPECT_TRUE(service.TakeLoaded().empty());
+  EXPECT_TRUE(service.TakeChanged().empty());
   EXPECT_EQ(service.Outcomes().at(kContainer), (AttachService::Outcome{1, {}}));
   service.SetContainers({});
   ASSERT_TRUE(WaitFor([&] { return service.is_settled() && service.Outcomes().empty(); }));
@@ -146,7 +146,7 @@ TEST_F(Attach, WhatAnEarlierAgentLeftIsEndedOnce) {
   const int looked = looks;
   ASSERT_TRUE(WaitFor([&] { return looks > looked + 1; }));
   EXPECT_EQ(loads, 2);
-  EXPECT_EQ(service.TakeLoaded(), std::vector<int32_t>{one.pid()});
+  EXPECT_EQ(service.TakeChanged(), std::vector<int32_t>{one.pid()});
 }
 
 // It may have been given back what the library changed in it.
@@ -161,7 +161,7 @@ TEST_F(Attach, AContainerThatWasLeftOutIsLoadedAgain) {
   });
   service.SetContainers({{kContainer, "pod"}});
   ASSERT_TRUE(WaitFor([&] {
-    (void)service.TakeLoaded();
+    (void)service.TakeChanged();
     return service.is_settled();
   }));
   ASSERT_EQ(loads, 1);
@@ -187,13 +187,13 @@ TEST_F(Attach, NothingIsLoadedOnceTheContainerIsLeftOut) {
   begun.get_future().wait();
   service.SetContainers({});
   left_out.set_value();
-  size_t loaded = 0;
+  size_t changed = 0;
   EXPECT_TRUE(WaitFor([&] {
-    loaded += service.TakeLoaded().size();
+    changed += service.TakeChanged().size();
     return service.is_settled();
   }));
   EXPECT_EQ(loads, 1);
-  EXPECT_EQ(loaded, 1u);  // it is told, so that it is given back
+  EXPECT_EQ(changed, 1u);  // it is told, so that it is given back
 }
 
 TEST_F(Attach, AProcessThatDoesNotAnswerHoldsUpItsPodOnly) {
@@ -216,7 +216,7 @@ TEST_F(Attach, AProcessThatDoesNotAnswerHoldsUpItsPodOnly) {
   AttachService service(Places(), load, std::chrono::milliseconds(100));
   service.SetContainers({{kContainer, "pod"}, {other, "other"}});
   ASSERT_TRUE(WaitFor([&] {
-    (void)service.TakeLoaded();
+    (void)service.TakeChanged();
     return service.is_settled() && service.Outcomes().at(other).with_library == 1;
   }));
   EXPECT_EQ(service.Outcomes().at(kContainer).refused.size(), 1u);
@@ -242,11 +242,11 @@ TEST_F(Attach, ALoadThatEndsLateIsToldWhenItsContainerIsLeftOut) {
   service.SetContainers({});
   ASSERT_TRUE(WaitFor(is_settled));
   EXPECT_FALSE(service.is_done());
-  EXPECT_TRUE(service.TakeLoaded().empty());
+  EXPECT_TRUE(service.TakeChanged().empty());
   const uint64_t news = service.news();
   answer.set_value();
   ASSERT_TRUE(WaitFor([&] { return service.news() != news; }));
-  EXPECT_EQ(service.TakeLoaded(), std::vector<int32_t>{one.pid()});
+  EXPECT_EQ(service.TakeChanged(), std::vector<int32_t>{one.pid()});
   EXPECT_TRUE(service.is_done());
 }
 
