@@ -152,10 +152,14 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>>,
   // A peer that only went away is not reported.
   void ReportEnd(const ErrorCodeAsio& failure) {
     using beast::http::error;
+    if (lingers_) return;  // Refuse has reported it
     const auto say = [this](const char* reason, std::string why) {
       shared_.Report(peer_, reason, std::move(why));
     };
-    if (is_evicted_) return say("limit", "too many connections: this one waited longest");
+    if (is_evicted_)
+      return say("limit",
+                 "it gave way to others: the server holds too many connections, or bytes of "
+                 "requests and answers");
     if (failure == beast::error::timeout && is_writing_)
       return say("slow", "it does not take its answer");
     if (failure == beast::error::timeout) return say("timeout", "no whole request in time");
@@ -179,7 +183,10 @@ class Connection : public std::enable_shared_from_this<Connection<Stream>>,
     stream_.async_read_some(
         buffer_.prepare(kReadAtOnce),
         [self = this->shared_from_this()](const ErrorCodeAsio& error, std::size_t bytes) {
-          if (error) return;
+          if (error) {
+            if (self->is_evicted_) self->ReportEnd(error);
+            return;
+          }
           self->buffer_.commit(bytes);
           self->ReadHead();
         });

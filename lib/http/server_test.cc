@@ -16,7 +16,9 @@
 #include <csignal>
 #include <latch>
 #include <mutex>
+#include <semaphore>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -480,6 +482,23 @@ TEST(Server, TellsWhyItRefusesAPeer) {
   ASSERT_TRUE(impatient->SetCertificate({made.certificate_pem, made.key_pem}));
   const UniqueFd silent = Connect(impatient->port());
   EXPECT_EQ(next(), "timeout");
+}
+
+TEST(Server, ReportsAnIdleConnectionThatGivesWay) {
+  std::counting_semaphore<> reports(0);
+  const auto count = [&](const RefusedPeer& peer) {
+    if (std::string_view(peer.reason) == "limit") reports.release();
+  };
+  const auto server = StartServer({.is_urgent = {}, .on_refused = count}, Echo);
+  const UniqueFd kept = Connect(server->port());
+  Send(kept, "GET /kept HTTP/1.1\r\nHost: x\r\n\r\n");
+  std::array<char, 4096> answer;
+  ASSERT_GT(recv(kept.get(), answer.data(), answer.size(), 0), 0);
+  // Two are too many: the first ones, of which `kept` is one.
+  std::vector<UniqueFd> flood;
+  for (std::size_t i = 0; i < kMaxConnections + 1; i++) flood.push_back(Connect(server->port()));
+  EXPECT_TRUE(IsClosedByServer(kept));
+  for (int i = 0; i < 2; i++) EXPECT_TRUE(reports.try_acquire_for(std::chrono::seconds(30)));
 }
 
 TEST(Server, RefusesCertificateOfAnotherKey) {

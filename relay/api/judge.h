@@ -4,7 +4,8 @@
 //
 // Thread-safety: Decide may be called from several threads at once. It blocks for the API server;
 // at most kMaxQuestions calls do at a time, so that the server's other threads serve clients that
-// are believed already, and at most kMaxQuestionsOfOne about one namespace, or of strangers.
+// are believed already, and at most kMaxQuestionsOfOne about one namespace, of one user, of
+// strangers, or of agents.
 #ifndef WEFT_RELAY_API_JUDGE_H_
 #define WEFT_RELAY_API_JUDGE_H_
 

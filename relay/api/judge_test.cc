@@ -228,8 +228,12 @@ TEST_F(JudgeTest, QuestionsThatWaitLeaveSomeToOtherNamespaces) {
         .verdict;
   };
   const auto view = [&] { return "bank.v" + std::to_string(asked++) + "." + TestCluster::kSecret; };
+  // A user whose tokens are known, and who is asked about again.
+  EXPECT_EQ(ask("eyJ.good", "shop", false), Verdict::kAllowed);
+  cluster_.Pass(kBelieveTime);
   const std::vector<std::function<Verdict()>> floods = {
       [&] { return ask(view(), "bank", true); },
+      [&] { return ask("eyJ.good", "bank", false); },
       [&] { return ask(view(), "bank", false); },
       [&] {
         const std::string token = "eyJ.bad" + std::to_string(asked++);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Limits how many pieces of work of one kind are under way at a time, in total and for each
-// namespace, so that no namespace takes what others need. Thread-safe.
+// owner (a namespace, a user, ...), so that no owner takes what others need. Thread-safe.
 #ifndef WEFT_RELAY_API_SHARES_H_
 #define WEFT_RELAY_API_SHARES_H_
 
@@ -17,16 +17,16 @@ class Shares {
 
   // The work is under way until the result, and all copies of it, have ended. Not after this object
   // has. Null: as many are under way already.
-  std::shared_ptr<void> Begin(const std::string& name_space) {
+  std::shared_ptr<void> Begin(const std::string& owner) {
     const std::lock_guard lock(mutex_);
-    const auto of_it = of_.find(name_space);
+    const auto of_it = of_.find(owner);
     if (count_ >= most_ || (of_it != of_.end() && of_it->second >= most_of_one_)) return nullptr;
     count_++;
-    of_[name_space]++;
-    return {this, [this, name_space](void*) {
+    of_[owner]++;
+    return {this, [this, owner](void*) {
               const std::lock_guard ended(mutex_);
               count_--;
-              if (--of_[name_space] == 0) of_.erase(name_space);
+              if (--of_[owner] == 0) of_.erase(owner);
             }};
   }
 
@@ -35,7 +35,7 @@ class Shares {
   const int most_of_one_;
   std::mutex mutex_;
   int count_ = 0;
-  std::map<std::string, int> of_;  // by namespace
+  std::map<std::string, int> of_;  // by owner
 };
 
 }  // namespace weft::relay_api

@@ -210,9 +210,10 @@ Result<uint64_t> TraceFiles::StreamBytes(int fd, ino_t inode, uint64_t size,
   const std::string name_space = path.substr(0, path.find('/'));
   {
     const std::lock_guard lock(mutex_);
-    const MeasuredFiles& files = measured_[name_space];
-    const auto known = files.find(path);
-    if (known != files.end() && known->second.inode == inode) state = known->second.state;
+    if (const auto files = measured_.find(name_space); files != measured_.end()) {
+      const auto known = files->second.find(path);
+      if (known != files->second.end() && known->second.inode == inode) state = known->second.state;
+    }
   }
   if (state.bytes > size || (state.has_packets && !IsStillThere(fd, state))) {
     state = {};
@@ -220,15 +221,16 @@ Result<uint64_t> TraceFiles::StreamBytes(int fd, ino_t inode, uint64_t size,
   }
   WEFT_TRY(store::FindPackets(fd, size, UINT64_MAX, state));
   const std::lock_guard lock(mutex_);
-  if (measured_count_ >= kMaxMeasured) {
+  const auto files = measured_.find(name_space);
+  const bool is_new = files == measured_.end() || !files->second.contains(path);
+  if (is_new && measured_count_ >= kMaxMeasured) {
     // The namespace with the most files makes room, and no other one.
     const auto most = std::ranges::max_element(
         measured_, {}, [](const auto& entry) { return entry.second.size(); });
     measured_count_ -= most->second.size();
     measured_.erase(most);
   }
-  const bool is_new =
-      measured_[name_space].insert_or_assign(path, Measured{.inode = inode, .state = state}).second;
+  measured_[name_space].insert_or_assign(path, Measured{.inode = inode, .state = state});
   measured_count_ += is_new ? 1 : 0;
   return state.bytes;
 }

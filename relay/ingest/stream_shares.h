@@ -21,11 +21,18 @@ namespace weft::ingest {
 inline Status CheckSessionShare(const std::string& kubernetes_namespace, size_t of_namespace,
                                 size_t all) {
   if (all < kMaxSessions && of_namespace < kMaxSessions - all) return {};
+  if (all >= kMaxSessions) {
+    return Fail(ErrorCode::kLimit,
+                "the relay has " + std::to_string(all) +
+                    " sessions, as many as it may have, one for each node and Trace: delete Traces "
+                    "that are not needed");
+  }
   return Fail(ErrorCode::kLimit,
-              "the relay has " + std::to_string(all) + " of at most " +
-                  std::to_string(kMaxSessions) + " sessions, one for each node and Trace; " +
-                  std::to_string(of_namespace) + " are of the namespace " + kubernetes_namespace +
-                  ", which leaves as many free for others: delete Traces that are not needed");
+              "the namespace " + kubernetes_namespace + " has " + std::to_string(of_namespace) +
+                  " sessions at the relay, one for each node and Trace, and " +
+                  std::to_string(kMaxSessions - all) +
+                  " are left for all others: a namespace may not have more than it leaves: delete "
+                  "Traces that are not needed");
 }
 
 class StreamShares {

@@ -312,11 +312,19 @@ TEST(CheckSessionShare, ANamespaceLeavesAsManyFreeAsItHas) {
   const Status refused = CheckSessionShare("shop", kMaxSessions / 2, kMaxSessions / 2);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kLimit);
-  EXPECT_NE(refused.error().message.find("2048 are of the namespace shop"), std::string::npos);
+  EXPECT_EQ(refused.error().message,
+            "the namespace shop has 2048 sessions at the relay, one for each node and Trace, and "
+            "2048 are left for all others: a namespace may not have more than it leaves: delete "
+            "Traces that are not needed");
   EXPECT_TRUE(CheckSessionShare("bank", 0, kMaxSessions / 2));
   EXPECT_FALSE(CheckSessionShare("bank", kMaxSessions / 4, kMaxSessions / 4 * 3));
   EXPECT_TRUE(CheckSessionShare("club", 0, kMaxSessions - 1));
-  EXPECT_FALSE(CheckSessionShare("club", 0, kMaxSessions));
+  const Status full = CheckSessionShare("club", 0, kMaxSessions);
+  ASSERT_FALSE(full);
+  EXPECT_EQ(full.error().code, ErrorCode::kLimit);
+  EXPECT_EQ(full.error().message,
+            "the relay has 4096 sessions, as many as it may have, one for each node and Trace: "
+            "delete Traces that are not needed");
 }
 
 TEST_F(GatedServer, StrangersKeepNoNodeOut) {
