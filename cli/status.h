@@ -6,7 +6,7 @@
 namespace weft::cli {
 
 int RunStatus(bool json);
-// `weft statedump`: those that record the kernel record a state dump once more.
+// `weft statedump`: asks each recording of the kernel for another state dump.
 int RunStatedump();
 
 }  // namespace weft::cli

@@ -111,7 +111,8 @@ int main(int argc, char** argv) {
   app.add_option("--namespace-selector", flags.namespace_selector,
                  "namespaces whose running programs may get the library: a label selector in JSON");
   app.add_option("--traces-per-namespace", flags.traces_per_namespace,
-                 "most Traces of one namespace; further ones are not recorded; default: any");
+                 "most Traces of one namespace; further ones are not recorded; default: no limit")
+      ->check(CLI::PositiveNumber);
   app.add_flag("--uninstall", flags.uninstall,
                "stop the running controller, drain all Traces, remove their finalizers, and exit");
   CLI11_PARSE(app, argc, argv);

@@ -20,7 +20,8 @@ namespace {
 constexpr std::chrono::milliseconds kLookEvery{500};
 // How much longer than its duration a Trace may take to begin where there are pods.
 constexpr std::chrono::seconds kToBegin{60};
-// So long agents and controller may take to find that programs have no such event or field.
+// How long agents and controller may take until they report that programs have no such event or
+// field.
 constexpr std::chrono::seconds kToCheckNames{15};
 
 kube::Address AddressOf(const Connection& connection, const std::string& name) {
@@ -84,7 +85,7 @@ std::string WhyNothing(const api::Trace& trace) {
   return Printable(why);
 }
 
-// Why none came as far as nothing is known.
+// Returns why no event may have come, where no condition of the Trace gives a reason.
 std::string MayBeWhyNothing(const api::Trace& trace) {
   std::string why = "no program emitted a matching one";
   if (trace.spec.duration.value_or(kToCheckNames) < kToCheckNames)

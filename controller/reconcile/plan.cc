@@ -482,10 +482,11 @@ class Planner {
     const bool good = s_.problem.empty();
     const bool hopeless = NoPodCanBeTraced();
     const bool ready = sessions_ > 0 && waiting_for_.empty() && !hopeless;
-    plan_.status.phase = !good && sessions_ == 0 ? api::Phase::kFailed
-                         : !ready                ? api::Phase::kPending
-                         : trace_.spec.paused    ? api::Phase::kPaused
-                                                 : api::Phase::kRecording;
+    const bool may_pass = s_.problem_reason == kTooManyTraces;
+    plan_.status.phase = !good && sessions_ == 0 && !may_pass ? api::Phase::kFailed
+                         : !ready                             ? api::Phase::kPending
+                         : trace_.spec.paused                 ? api::Phase::kPaused
+                                                              : api::Phase::kRecording;
     if (!good && sessions_ == 0) {
       Set(api::kConditionReady, ConditionStatus::kFalse, s_.problem_reason,
           "the Trace is not accepted");

@@ -73,7 +73,7 @@ Json SessionBody(const api::Trace& trace, api::TraceSession session) {
 
 }  // namespace
 
-// What goes on, or is over, is left as it is.
+// Returns "" for a Trace that has sessions or has ended: the limit is for new ones.
 std::string Reconciler::WhyOneTooMany(const ObjectKey& key, const Situation& situation) const {
   const api::Trace& trace = situation.trace;
   const bool is_new = situation.sessions.empty() && trace.status.completion_time.empty() &&
@@ -97,7 +97,6 @@ Situation Reconciler::Look(const ObjectKey& key, const Json& object,
     }
   }
   situation.name_space = cache_.Namespace(key.name_space);
-  situation.pods = cache_.Pods(key.name_space);
   // One of a Trace of that name from before goes with it.
   for (const api::TraceSession& session : sessions) {
     if (session.spec.trace_uid == situation.trace.metadata.uid)
@@ -106,8 +105,10 @@ Situation Reconciler::Look(const ObjectKey& key, const Json& object,
   if (std::string why = WhyOneTooMany(key, situation); situation.problem.empty() && !why.empty()) {
     situation.problem = std::move(why);
     situation.problem_reason = kTooManyTraces;
+  } else {
+    situation.pods = cache_.Pods(key.name_space);
+    situation.nodes = cache_.Nodes();
   }
-  situation.nodes = cache_.Nodes();
   situation.own_namespace = own_namespace_;
   situation.served_namespaces = served_namespaces_;
   situation.relay = relay_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks single values of a Trace: Kubernetes names and labels, and weft's patterns. Each function
-// returns "" for a valid value, else a phrase that follows the field's path ("must ...").
-// Thread-safety: pure functions.
+// Checks single strings of a Trace: Kubernetes names and labels, and weft's patterns. Each function
+// returns "" for a valid string, else a phrase that follows the field's path ("must ..."), but for
+// CheckTraceCount. Thread-safety: pure functions.
 #ifndef WEFT_LIB_API_NAMES_H_
 #define WEFT_LIB_API_NAMES_H_
 

@@ -121,9 +121,10 @@ Result<ObjectList> Client::List(const Address& collection, const Selection& sele
 }
 
 // Source: the Kubernetes API conventions, ListMeta.remainingItemCount.
-Result<std::size_t> Client::Count(const Address& collection) {
-  WEFT_ASSIGN(const Json page,
-              Send({.method = "GET", .target = Target(collection, {{"limit", "1"}})}));
+Result<std::size_t> Client::Count(const Address& collection, std::chrono::seconds limit) {
+  WEFT_ASSIGN(const Json page, Send({.method = "GET",
+                                     .target = Target(collection, {{"limit", "1"}}),
+                                     .answer_limit = limit}));
   const Json* items = At(page, {"items"});
   const std::size_t shown = items != nullptr && items->is_array() ? items->size() : 0;
   if (TextAt(page, {"metadata", "continue"}).empty()) return shown;

@@ -54,7 +54,9 @@ class Client {
   Result<ObjectList> List(const Address& collection, const Selection& selection = {},
                           const std::stop_token& stop = {});
   // Returns how many objects a collection has; reads at most one of them.
-  Result<std::size_t> Count(const Address& collection);
+  // `limit`: for the API server to answer.
+  Result<std::size_t> Count(const Address& collection,
+                            std::chrono::seconds limit = kAnswerIdleLimit);
   // Events from `version` on, which is moved along with them. `on_event` gets no bookmarks and no
   // errors.
   Result<WatchEnd> Watch(const Address& collection, const Selection& selection,

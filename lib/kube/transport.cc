@@ -114,7 +114,7 @@ class CppRestTransport final : public Transport {
   explicit CppRestTransport(TransportConfig config) : config_(std::move(config)) {}
 
   HttpReply Send(const HttpRequest& request, const std::stop_token& stop) override {
-    return Perform(request, stop, kAnswerIdleLimit, nullptr);
+    return Perform(request, stop, request.answer_limit, nullptr);
   }
 
   HttpReply Stream(const HttpRequest& request, const std::stop_token& stop,

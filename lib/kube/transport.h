@@ -46,12 +46,16 @@ struct TransportConfig {
   std::function<Credentials()> credentials;
 };
 
+// A request's answer comes within seconds or not at all.
+inline constexpr std::chrono::seconds kAnswerIdleLimit{30};
+
 struct HttpRequest {
   std::string method;  // GET, POST, PUT, PATCH, DELETE
   std::string target;  // path and query, encoded
   std::string content_type;
   std::string body;
   Headers headers;  // instead of `Accept: application/json` if they have an Accept
+  std::chrono::seconds answer_limit = kAnswerIdleLimit;  // without a byte; of Transport::Send
 };
 
 enum class TransportFailure {
@@ -91,8 +95,6 @@ class Transport {
 // Limits, with reasons.
 // cpprestsdk's own threads: they only move bytes. Without this it starts 40.
 inline constexpr int kTransportThreads = 2;
-// A request's answer comes within seconds or not at all.
-inline constexpr std::chrono::seconds kAnswerIdleLimit{30};
 // A watch ends after kWatchSeconds (client.h) by itself and has bookmarks about every minute.
 inline constexpr std::chrono::seconds kStreamIdleLimit{75};
 // A page of 500 objects, each at most etcd's 1.5 MiB, is far below in practice; this bounds memory.

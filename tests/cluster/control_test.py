@@ -227,7 +227,7 @@ class Control(WeftTest):
         kubectl(*change, '{"spec": {"paused": true}, "metadata": {"finalizers": null}}')
         self.assertEqual(get(name, "trace")["items"], [])
 
-    def test_a_namespace_has_so_many_traces_and_no_more(self):
+    def test_traces_beyond_the_limit_of_a_namespace(self):
         """The webhook refuses another one. What was made without it is recorded in its turn."""
         name = self.namespace("crowded")
         self.apply(trace("first", "none"), trace("second", "none"), namespace=name)

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "lib/base/log_rate.h"
 #include "lib/base/stop_signals.h"
 #include "lib/http/health.h"
 #include "lib/kube/base64.h"
@@ -27,6 +28,10 @@ struct Flags {
   std::string name_space;
   std::size_t traces_per_namespace = SIZE_MAX;
 };
+
+// The API server gives up after `webhook.timeoutSeconds`, 2, and allows the Trace unchecked.
+constexpr std::chrono::seconds kCountLimit{1};
+constexpr double kFailedCountLines = 1;  // a second
 
 void Log(const weft::Error& error) { spdlog::warn("{}", error.message); }
 
@@ -61,9 +66,14 @@ weft::Status Run(Flags flags) {
         notices.Post(object, name_space, left_alone);
       },
       metrics,
-      [&](const std::string& name_space) {
-        auto count = client.Count({.resource = weft::kube::kTraces, .name_space = name_space});
-        if (!count) Log(count.error());
+      [&, lines = weft::LogRate(kFailedCountLines, kFailedCountLines, /*most=*/1)](
+          const std::string& name_space) mutable {
+        auto count =
+            client.Count({.resource = weft::kube::kTraces, .name_space = name_space}, kCountLimit);
+        const auto end = count ? std::nullopt : lines.Take("", weft::LogRate::Clock::now());
+        if (end)
+          spdlog::warn("a Trace of {} is allowed, and not counted: {}{}", name_space,
+                       count.error().message, *end);
         return count;
       },
       flags.traces_per_namespace);
@@ -118,7 +128,8 @@ int main(int argc, char** argv) {
   app.add_option("--namespace", flags.name_space, "weft's own namespace; default: this pod's");
   app.add_option("--secret", flags.secret, "name of the Secret with the certificate");
   app.add_option("--traces-per-namespace", flags.traces_per_namespace,
-                 "most Traces of one namespace; further ones are refused; default: any");
+                 "most Traces of one namespace; further ones are refused; default: no limit")
+      ->check(CLI::PositiveNumber);
   CLI11_PARSE(app, argc, argv);
 
   weft::BlockStopSignals();

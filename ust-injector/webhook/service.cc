@@ -44,8 +44,8 @@ std::string Service::AnswerPod(const AdmissionRequest& review) {
                                          : Json::array());
 }
 
-// The controller does not record what is one too many (Accepted, TooManyTraces): where they cannot
-// be counted now, or several are made at once, a Trace is allowed.
+// Allows a Trace if the API server does not give the number, or if several are made at once: the
+// controller does not record those beyond the limit (Accepted, TooManyTraces).
 std::string Service::AnswerTrace(const AdmissionRequest& review) {
   Json refusal = WhyRefused(review);
   if (refusal.is_null() && review.operation == "CREATE" && !review.name_space.empty()) {

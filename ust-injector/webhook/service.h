@@ -29,7 +29,7 @@ class Service {
   using CountTraces = std::function<Result<std::size_t>(const std::string& name_space)>;
 
   // The service never touches pods of `own_namespace` and of kube-system.
-  // `traces_per_namespace`: a namespace that has so many, or more, gets none.
+  // `traces_per_namespace`: the most Traces of a namespace.
   Service(const std::string& own_namespace, FactsOf facts_of, Notify notify,
           metrics::Registry& metrics, CountTraces count_traces, std::size_t traces_per_namespace);
 

@@ -90,7 +90,7 @@ resources: {{- toYaml . | nindent 2 }}
 {{- range $architecture, $file := .Values.library }}
 - --library={{ $architecture }}={{ $file }}
 {{- end }}
-- --traces-per-namespace={{ (.Values.traces).perNamespace | default 100 }}
+- --traces-per-namespace={{ (.Values.traces).perNamespace | default 100 | int64 }}
 - --relay=weft-relay-0
 - --relay-control={{ include "weft.relay.address" . }}:4460
 - --relay-data={{ include "weft.relay.address" . }}:4461
