@@ -421,8 +421,13 @@ void FunctionCache::AddTypes(int file, const std::string& root, const LoadedObje
 
 bool FunctionCache::ForgetIncomplete() {
   const bool had_any = std::exchange(lost_incomplete_, false);
-  return std::erase_if(files_, [](const auto& entry) { return entry.second.asks_again; }) != 0 ||
-         had_any;
+  const size_t forgotten = std::erase_if(files_, [this](const auto& entry) {
+    if (!entry.second.asks_again) return false;
+    bytes_ -= BytesOf(entry.second);
+    return true;
+  });
+  (void)share_.Resize(bytes_);  // to less, which is always allowed
+  return forgotten != 0 || had_any;
 }
 
 Status HookProcess(int32_t pid, const std::vector<HookRule>& rules, FunctionCache& cache,
