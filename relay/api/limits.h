@@ -16,9 +16,9 @@ inline constexpr std::size_t kApiBytes = std::size_t{64} << 20;
 // that may be wrong ones, as many about those that claim to be agents', and as many about known
 // ones of each namespace, and of each user (judge.h). So a user, with one namespace, never has all
 // of them.
-inline constexpr int kApiThreads = 12;
-inline constexpr int kMaxQuestions = 10;
-inline constexpr int kMaxQuestionsOfOne = 2;
+inline constexpr int kApiThreads = 16;
+inline constexpr int kMaxQuestions = 14;
+inline constexpr int kMaxQuestionsOfOne = 3;
 static_assert(4 * kMaxQuestionsOfOne < kMaxQuestions && kMaxQuestions < kApiThreads);
 
 // A token of Kubernetes has about 1 KiB; a request's head is at most 16 KiB.
