@@ -296,9 +296,8 @@ class Doctor {
 
   void LookAtPods(const std::string& subject, const api::Trace& trace) {
     const api::PodCounts& pods = trace.status.pods;
-    const auto* accepted = FindCondition(trace.status, api::kConditionAccepted);
-    const bool is_refused = accepted != nullptr && accepted->status == api::ConditionStatus::kFalse;
-    if (pods.matched == 0 && trace.spec.RecordsUser() && !IsOver(trace.status.phase) && !is_refused)
+    if (pods.matched == 0 && trace.spec.RecordsUser() && !IsOver(trace.status.phase) &&
+        FindRefusal(trace.status) == nullptr)
       findings_.Wrong(subject, "no pod has its labels",
                       "kubectl get pods -n " + name_space_ + " -l '" +
                           api::ToQuery(trace.spec.pods.selector) + "'");

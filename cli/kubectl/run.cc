@@ -12,6 +12,7 @@
 #include "cli/kubectl/trace_objects.h"
 #include "lib/api/filters.h"
 #include "lib/api/selector.h"
+#include "lib/api/session.h"
 #include "lib/api/write.h"
 
 namespace weft::kubectl {
@@ -52,9 +53,7 @@ bool HasNoPods(const api::Trace& trace) {
 // Why it is not recording yet, for people.
 std::string WhyWaiting(const api::Trace& trace) {
   const api::TraceStatus& status = trace.status;
-  if (const auto* accepted = FindCondition(status, api::kConditionAccepted);
-      accepted != nullptr && accepted->status == api::ConditionStatus::kFalse)
-    return accepted->reason + ": " + accepted->message;
+  if (const auto* refusal = FindRefusal(status)) return refusal->reason + ": " + refusal->message;
   if (HasNoPods(trace))
     return "no pod of the namespace " + trace.metadata.name_space + " has the labels " +
            api::ToQuery(trace.spec.pods.selector) + "; kubectl get pods -n " +
@@ -62,7 +61,7 @@ std::string WhyWaiting(const api::Trace& trace) {
   std::string why;
   for (const api::SkippedPods& skipped : status.pods.skipped)
     why += (why.empty() ? "" : "; ") + NotTraced(skipped);
-  const auto* ready = FindCondition(status, api::kConditionReady);
+  const auto* ready = api::FindCondition(status.conditions, api::kConditionReady);
   // NothingTraced and the end say no more than that.
   if (ready != nullptr &&
       (why.empty() || (ready->reason != "NothingTraced" && !IsOver(status.phase))))
@@ -75,7 +74,7 @@ std::string WhyNothing(const api::Trace& trace) {
   std::string why;
   for (const std::string_view type :
        {api::kConditionReceiving, api::kConditionFunctionsHooked, api::kConditionKernelTracing}) {
-    const auto* found = FindCondition(trace.status, type);
+    const auto* found = api::FindCondition(trace.status.conditions, type);
     // NoEvents says no more than that there are none.
     if (found == nullptr || found->status != api::ConditionStatus::kFalse ||
         found->reason == "NoEvents" || found->message.empty())
@@ -105,7 +104,7 @@ Result<std::optional<api::Trace>> WaitUntilReady(const Connection& connection,
   const auto began = std::chrono::steady_clock::now();
   for (;;) {
     WEFT_ASSIGN(api::Trace trace, GetTrace(connection, name));
-    const auto* ready = FindCondition(trace.status, api::kConditionReady);
+    const auto* ready = api::FindCondition(trace.status.conditions, api::kConditionReady);
     const bool is_ready = ready != nullptr && ready->status == api::ConditionStatus::kTrue;
     if (IsOver(trace.status.phase) ||
         (is_ready && !FolderAtRelay(trace).empty() && trace.status.pods.traced > 0))

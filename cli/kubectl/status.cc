@@ -56,9 +56,7 @@ void PrintConditions(const std::vector<api::Condition>& conditions) {
 std::string NextCommand(const api::Trace& trace) {
   const std::string space = " -n " + trace.metadata.name_space;
   const api::TraceStatus& status = trace.status;
-  const auto* accepted = FindCondition(status, api::kConditionAccepted);
-  const bool is_refused = accepted != nullptr && accepted->status == api::ConditionStatus::kFalse;
-  if (status.phase == api::Phase::kFailed || is_refused)
+  if (status.phase == api::Phase::kFailed || FindRefusal(status) != nullptr)
     return "kubectl describe trace " + trace.metadata.name + space;
   if (trace.spec.RecordsUser() && status.pods.matched == 0 && !IsOver(status.phase))
     return "kubectl get pods" + space + " -l '" + api::ToQuery(trace.spec.pods.selector) + "'";

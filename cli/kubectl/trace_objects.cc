@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "lib/api/parse.h"
+#include "lib/api/session.h"
 #include "lib/kube/time.h"
 
 namespace weft::kubectl {
@@ -54,9 +55,10 @@ std::string_view PhaseName(api::Phase phase) {
   return "?";
 }
 
-const api::Condition* FindCondition(const api::TraceStatus& status, std::string_view type) {
-  const auto found = std::ranges::find(status.conditions, type, &api::Condition::type);
-  return found == status.conditions.end() ? nullptr : &*found;
+const api::Condition* FindRefusal(const api::TraceStatus& status) {
+  const auto* accepted = api::FindCondition(status.conditions, api::kConditionAccepted);
+  return accepted != nullptr && accepted->status == api::ConditionStatus::kFalse ? accepted
+                                                                                 : nullptr;
 }
 
 std::string FolderAtRelay(const api::Trace& trace) {

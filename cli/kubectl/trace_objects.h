@@ -29,8 +29,9 @@ inline bool IsOver(api::Phase phase) {
   return phase == api::Phase::kCompleted || phase == api::Phase::kFailed;
 }
 
-// The condition of this type; nullptr: there is none.
-const api::Condition* FindCondition(const api::TraceStatus& status, std::string_view type);
+// The condition Accepted if it is False: it says why the Trace is not recorded. nullptr: it is not
+// False.
+const api::Condition* FindRefusal(const api::TraceStatus& status);
 
 // NAME/UID of the Trace's events at the relay. "": status.folder is not set yet.
 std::string FolderAtRelay(const api::Trace& trace);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loads libweft.so into a running process, without its dynamic linker: the process makes a memfd
 // and maps it, the agent writes the library into that memory, the process maps the segments, the
-// agent relocates them from outside, and one thread of the process runs the constructors on a stack
-// of its own (docs/adr/0060). The library makes a control area of its own, which the agent adopts.
-// All other threads run on.
+// agent relocates them from outside, and one thread of the process runs the constructors
+// (docs/adr/0060), on another stack. The library makes a control area, which the agent adopts. All
+// other threads run on.
 //
 // A failure at any point, also the death of the agent, leaves a process that runs as before.
 #ifndef WEFT_NODE_AGENT_ATTACH_LOAD_LIBRARY_H_

@@ -14,8 +14,7 @@ namespace weft::relay_api {
 inline constexpr std::size_t kApiBytes = std::size_t{64} << 20;
 // At most kMaxQuestions of these threads wait for the API server: kMaxQuestionsOfOne about tokens
 // that may be wrong ones, as many about those that claim to be agents', and as many about known
-// ones of each namespace, and of each user (judge.h). So a user, with one namespace, never has all
-// of them.
+// ones of each namespace, and of each user (judge.h). So a user with one namespace leaves some.
 inline constexpr int kApiThreads = 16;
 inline constexpr int kMaxQuestions = 14;
 inline constexpr int kMaxQuestionsOfOne = 3;
@@ -76,10 +75,10 @@ inline constexpr int kMaxDownloads = 16;
 // Archives that are being compressed for all, and for one namespace; each holds about 1 MiB.
 inline constexpr int kMaxCompressions = 24;
 inline constexpr int kMaxCompressionsOfNamespace = 8;
-// Requests that read many files, which are being answered for all, and for one namespace. The list
-// of a large Trace for a range of time takes seconds, for which a thread of the API is busy, and so
-// do the first parts of many large files, whose ends are not known yet; one thread remains for all
-// else.
+// Requests that read many files, which are being answered for all, and for one namespace. A list
+// for a range of time of a large Trace keeps a thread of the API busy for seconds. The first parts
+// of many large files do so, too, since the files' ends are not known yet. One thread remains for
+// all else.
 inline constexpr int kMaxLongReads = kApiThreads - 1;
 inline constexpr int kMaxLongReadsOfNamespace = kApiThreads / 2;
 
